@@ -646,11 +646,7 @@ The title and the answers have its last lines then."
 
 (defun efrit-ask--size ()
   "Return the columns and lines of the smallest window of this buffer, as a cons."
-  (let ((windows (and (not noninteractive) (get-buffer-window-list nil nil t))))
-    (if windows
-        (cons (apply #'min (mapcar #'window-max-chars-per-line windows))
-              (apply #'min (mapcar #'window-body-height windows)))
-      (cons efrit-ask--default-columns most-positive-fixnum))))
+  (efrit-smallest-window efrit-ask--default-columns most-positive-fixnum))
 
 (defun efrit-ask--diff-lines ()
   "Return the most lines of a diff to show in a question in this buffer."

@@ -179,11 +179,7 @@ If NARROW, return NOW alone."
 
 (defun efrit-budget-print-size ()
   "Return the columns and lines of the smallest window of this buffer, as a cons."
-  (let ((windows (and (not noninteractive) (get-buffer-window-list nil nil t))))
-    (if windows
-        (cons (apply #'min (mapcar #'window-max-chars-per-line windows))
-              (apply #'min (mapcar #'window-body-height windows)))
-      '(80 . 40))))
+  (efrit-smallest-window 80 40))
 
 (defun efrit-budget-print-set-columns (columns)
   "Set the columns of the list to COLUMNS, for a window as it is now.
@@ -404,7 +400,7 @@ of its full text are shown, and behind the arrow its tokens in the window.
   (setq tabulated-list-padding 1
         tabulated-list-use-header-line nil
         tabulated-list-printer #'efrit-budget-print-line
-        header-line-format '(:eval (efrit-budget-view--header))
+        header-line-format '(:eval (efrit-show-header))
         revert-buffer-function #'efrit-budget-view-refresh)
   (efrit-budget-view--set-columns)
   (add-hook 'window-buffer-change-functions #'efrit-budget-view--refresh-on-display nil t)
@@ -655,12 +651,6 @@ The list then leaves out some columns."
                       tabulated-list-format)
       (setq tabulated-list-sort-key (if items '("Item" . t) '("Tokens" . t))))
     narrow))
-
-(defun efrit-budget-view--header ()
-  "Return the header line: the gauge of the loop shown here, or \"\"."
-  (if efrit-loop-here
-      (concat " " (string-replace "%" "%%" (efrit-show-gauge efrit-loop-here (- (window-width) 2))))
-    ""))
 
 (defun efrit-budget-view--cache (columns)
   "Return lines of at most COLUMNS about the cache, or nil if nothing is known."

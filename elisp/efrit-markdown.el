@@ -567,10 +567,7 @@ ROOT is as in `efrit-markdown-dress'."
 
 (defun efrit-markdown--columns ()
   "Return the columns of the narrowest window on this buffer, or 79."
-  (let ((windows (get-buffer-window-list nil nil t)))
-    (if (or noninteractive (null windows))
-        79
-      (apply #'min (mapcar #'window-max-chars-per-line windows)))))
+  (car (efrit-smallest-window 79 24)))
 
 (defun efrit-markdown--widths (rows columns)
   "Return the widths of the columns of ROWS so that a row fits into COLUMNS.

@@ -267,7 +267,7 @@ compacts, the cost, and the model.  Where space is short, parts are left out."
          (bar (efrit-gauge--prompt budget efrit-gauge--bar-width))
          (figures (efrit-gauge--prompt budget 0))
          (left (efrit-show-remaining budget))
-         (short (efrit-gauge--short-remaining budget))
+         (short (efrit-show-remaining budget t))
          (cost (efrit-gauge--cost loop))
          (model (truncate-string-to-width (or (efrit-loop-option loop 'efrit-claude-model) "")
                                           efrit-gauge--model-width nil nil "…"))
@@ -285,12 +285,20 @@ compacts, the cost, and the model.  Where space is short, parts are left out."
                     figures)
                 'help-echo (plist-get budget :summary))))
 
-(defun efrit-show-remaining (budget)
-  "Return a text about the tokens left before a rewrite in BUDGET, a snapshot."
+(defun efrit-show-remaining (budget &optional short)
+  "Return a text about the tokens left before a rewrite in BUDGET, a snapshot.
+With SHORT, use fewer words."
   (let ((left (or (plist-get budget :remaining) 0)))
-    (cond ((null budget) "budget not known yet")
-          ((> left 0) (format "%s until it compacts" (efrit-show-tokens left)))
+    (cond ((null budget) (if short "" "budget not known yet"))
+          ((> left 0) (format (if short "%s left" "%s until it compacts")
+                              (efrit-show-tokens left)))
           (t "compacts next"))))
+
+(defun efrit-show-header ()
+  "Return the header line of a buffer about a loop: the gauge of the loop, or \"\"."
+  (if efrit-loop-here
+      (concat " " (string-replace "%" "%%" (efrit-show-gauge efrit-loop-here (- (window-width) 2))))
+    ""))
 
 (defun efrit-show-fill-face (budget)
   "Return the face of the gauge of BUDGET, a snapshot."
@@ -310,13 +318,6 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
               "")
             (propertize (format "%s/%s" (efrit-show-tokens used) (efrit-show-tokens limit))
                         'face face))))
-
-(defun efrit-gauge--short-remaining (budget)
-  "Return a short text about the tokens left before a rewrite in BUDGET."
-  (let ((left (or (plist-get budget :remaining) 0)))
-    (cond ((null budget) "")
-          ((> left 0) (format "%s left" (efrit-show-tokens left)))
-          (t "compacts next"))))
 
 (defun efrit-gauge--cost (loop)
   "Return the cost of LOOP's session as text; \"\" before its first reply."

@@ -61,6 +61,10 @@
   (and (member (plist-get change :state) '("done" "begun"))
        (not (equal (plist-get change :now) "undone"))))
 
+(defun efrit-undo--paths (change)
+  "Return the paths of CHANGE, a plist of the sidecar: one, or two of a rename."
+  (delq nil (list (plist-get change :path) (plist-get change :to))))
+
 (defun efrit-undo-changes (loop numbers force then &optional redo outcomes)
   "Undo each change of LOOP whose number is in NUMBERS, in that order.
 With REDO, make these undone changes again.  With FORCE, do so even if the
@@ -82,7 +86,7 @@ counts as one of these files, by both of its names."
   (let ((files nil)
         (later nil))
     (dolist (change listed)
-      (let ((paths (delq nil (list (plist-get change :path) (plist-get change :to)))))
+      (let ((paths (efrit-undo--paths change)))
         (cond ((= (plist-get change :number) number) (setq files paths))
               ((and files (efrit-undo-open-p change) (seq-intersection paths files))
                (setq files (seq-union paths files))
@@ -100,12 +104,11 @@ edits of the session."
                           (seq-remove (lambda (other) (or (>= other number) (memq other order)))
                                       numbers))))
          (find (lambda (one) (seq-find (lambda (change) (= one (plist-get change :number))) listed)))
-         (paths (lambda (change) (delq nil (list (plist-get change :path) (plist-get change :to)))))
-         (files (funcall paths (funcall find number))))
+         (files (efrit-undo--paths (funcall find number))))
     (seq-filter (lambda (other)
                   (let ((change (funcall find other)))
                     (and (equal (plist-get change :state) "undone")
-                         (seq-intersection (funcall paths change) files))))
+                         (seq-intersection (efrit-undo--paths change) files))))
                 after)))
 
 (defun efrit-undo-delete-leftovers (loop)
@@ -218,8 +221,7 @@ Call THEN with the plan, or REFUSED with the reason."
                                (lambda (change)
                                  (and (efrit-undo-open-p change)
                                       (or (null path)
-                                          (member path (list (plist-get change :path)
-                                                             (plist-get change :to))))))
+                                          (member path (efrit-undo--paths change)))))
                                changes)))))
          (if last
              (efrit-undo--plan loop (efrit-undo--same-call-numbers last changes) then refused)
@@ -443,23 +445,28 @@ With a prefix argument, as FORCE, do so even if the file was changed since."
       (efrit-undo-view--ask-about-undone number after))
     (efrit-undo-view--undo efrit-loop-here (append after (list number)) (and force t) t)))
 
+(defun efrit-undo-view--labels (numbers)
+  "Return the labels of NUMBERS, a list of changes with the last first, as text."
+  (mapconcat (apply-partially #'format "c%d") (reverse numbers) ", "))
+
+(defun efrit-undo-view--together (others)
+  "Return \"both\" or \"all N\" for a change together with OTHERS, a list."
+  (if (cdr others) (format "all %d" (1+ (length others))) "both"))
+
 (defun efrit-undo-view--ask-about-later (number later)
   "Ask whether to undo LATER, a list of numbers, together with NUMBER.
 Signal a `user-error' if the answer is no."
   (unless (y-or-n-p (format "The model edited this file again after c%d: %s.  Take back %s? "
-                            number
-                            (mapconcat (apply-partially #'format "c%d") (reverse later) ", ")
-                            (if (cdr later) (format "all %d" (1+ (length later))) "both")))
+                            number (efrit-undo-view--labels later)
+                            (efrit-undo-view--together later)))
     (user-error "Nothing was undone; u on the latest edit undoes that alone")))
 
 (defun efrit-undo-view--ask-about-undone (number after)
   "Ask whether to make AFTER, a list of numbers, again before NUMBER.
 Signal a `user-error' if the answer is no."
   (unless (y-or-n-p (format "In this file %s %s undone after c%d.  Make %s again? "
-                            (mapconcat (apply-partially #'format "c%d") (reverse after) ", ")
-                            (if (cdr after) "were" "was")
-                            number
-                            (if (cdr after) (format "all %d" (1+ (length after))) "both")))
+                            (efrit-undo-view--labels after) (if (cdr after) "were" "was") number
+                            (efrit-undo-view--together after)))
     (user-error "Nothing was made again; r on c%d makes that alone" (car after))))
 
 (defun efrit-undo-view--last-undone (loop listed)

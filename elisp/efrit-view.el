@@ -112,16 +112,17 @@ The model continues with the tool's partial result."
   (when-let* ((loop efrit-loop-here))
     ;; Right-to-left letters would rearrange the text of a command.
     (setq bidi-display-reordering (not (efrit-run-pending-use loop)))
-    (efrit-transcript-set-live
-     (concat "\n"
-             (efrit-live--todo-text (efrit-loop-todos loop))
-             (efrit-live--queue-text loop)
-             ;; An empty line between tasks and question.
-             (and (efrit-loop-todos loop) (efrit-ask-text loop) "\n")
-             (efrit-ask-text loop)
-             (efrit-live--state-text loop)
-             (and (efrit-loop-no-key loop) (efrit-live--ways-text))
-             "\n"))))
+    (let ((question (efrit-ask-text loop)))
+      (efrit-transcript-set-live
+       (concat "\n"
+               (efrit-live--todo-text (efrit-loop-todos loop))
+               (efrit-live--queue-text loop)
+               ;; An empty line between tasks and question.
+               (and (efrit-loop-todos loop) question "\n")
+               question
+               (efrit-live--state-text loop question)
+               (and (efrit-loop-no-key loop) (efrit-live--ways-text))
+               "\n")))))
 
 (defun efrit-live-fit (window)
   "Lay out the open question for the size of WINDOW, which has changed."
@@ -187,12 +188,13 @@ Text that is in the box moves behind the text of the message."
                (reverse (efrit-loop-queue loop))
                "")))
 
-(defun efrit-live--state-text (loop)
-  "Return the line with the state of LOOP, and with the buttons for that state."
+(defun efrit-live--state-text (loop question)
+  "Return the line with the state of LOOP, and with the buttons for that state.
+QUESTION is the text of the open question, or nil."
   (pcase-let* ((state (efrit-loop-state loop))
                (`(,face . ,buttons) (efrit-live--buttons state)))
     ;; The question whether to go on has buttons of its own.
-    (when (and (eq state 'limited) (efrit-ask-text loop))
+    (when (and (eq state 'limited) question)
       (setq buttons nil))
     (concat (propertize (concat "● " (efrit-live--activity-text loop state)) 'face face)
             (mapconcat (pcase-lambda (`(,label ,command))
@@ -512,7 +514,8 @@ REWRITTEN is non-nil if the turn begins a new epoch."
                   ('running (propertize " · running" 'face 'efrit-busy))
                   ('asking (propertize " · asks you" 'face 'efrit-question))
                   (_ ""))))
-    (concat (efrit-line-words use (- (efrit-view--columns) (length figures) (length state) 2))
+    (concat (efrit-line-words use (- (car (efrit-smallest-window 80 24))
+                                     (length figures) (length state) 2))
             state
             (efrit-view--at-right figures)
             "\n"
@@ -551,12 +554,6 @@ Without a plan, as in a resumed session, make it from the arguments."
                         (efrit-diff (plist-get edit :old_text) (plist-get edit :new_text)
                                     (plist-get edit :path)))
                       edits "")))))
-
-(defun efrit-view--columns ()
-  "Return the columns of the narrowest window of this buffer, or 80 without one."
-  (if-let* ((windows (get-buffer-window-list nil nil t)))
-      (apply #'min (mapcar #'window-max-chars-per-line windows))
-    80))
 
 (defun efrit-view--at-right (figures)
   "Return FIGURES, the end of a line, at the right edge of the window."
@@ -876,7 +873,7 @@ Everywhere:
               bidi-paragraph-direction 'left-to-right
               ;; Else each line of prose that goes on has two arrows beside it.
               fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
-              header-line-format '(:eval (efrit-session-view--header))
+              header-line-format '(:eval (efrit-show-header))
               mode-line-process '(:eval (efrit-session-view--activity)))
   (setq truncate-lines nil
         word-wrap t
@@ -1168,13 +1165,6 @@ NAME is of the machine of ROOT: the syntax of a remote file means nothing in it.
                 (expand-file-name name (file-local-name root)))))
     (concat (file-remote-p root)
             (if (file-remote-p file) (file-name-quote file t) file))))
-
-(defun efrit-session-view--header ()
-  "Return the header line: the budget of this buffer's loop, or \"\"."
-  (if efrit-loop-here
-      (concat " " (replace-regexp-in-string
-                   "%" "%%" (efrit-show-gauge efrit-loop-here (- (window-width) 2))))
-    ""))
 
 (defun efrit-session-view--fetch-budget-soon (loop)
   "Fetch the budget of LOOP soon, if its tools are still at work then.

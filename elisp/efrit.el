@@ -743,6 +743,15 @@ The data of refused parameters have `:fields' with their names and reasons."
        (progn ,@body)
      (efrit-error (user-error "%s" (efrit-error-text err)))))
 
+(defun efrit-smallest-window (columns lines)
+  "Return the columns and lines of the smallest window of this buffer, as a cons.
+Without a window, and in batch, return COLUMNS and LINES."
+  (let ((windows (and (not noninteractive) (get-buffer-window-list nil nil t))))
+    (if windows
+        (cons (apply #'min (mapcar #'window-max-chars-per-line windows))
+              (apply #'min (mapcar #'window-body-height windows)))
+      (cons columns lines))))
+
 (defmacro efrit-with-live-buffer (buffer &rest body)
   "Run BODY in BUFFER, unless BUFFER is nil or killed."
   (declare (indent 1) (debug t))

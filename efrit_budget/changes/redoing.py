@@ -8,14 +8,13 @@ from efrit_budget.changes.change import (
     ChangedSinceError,
     ChangeError,
     ChangeState,
-    Role,
 )
 from efrit_budget.changes.diffs import Version, unified
 from efrit_budget.changes.disk import DiskFile
 from efrit_budget.changes.file_states import hashes_of, locate_all, read_files
 from efrit_budget.changes.showing import ChangeContents
+from efrit_budget.changes.undoing import restored_reply
 from efrit_budget.errors import JsonObject
-from efrit_budget.project.paths import shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.storage.database import Database
 
@@ -45,18 +44,8 @@ class Redo:
                 )
             disk_changed = self._restore()
             rows.set_state(connection, self.session_id, change.number, ChangeState.DONE)
-        text = self.contents.text_after
-        return {
-            "number": change.number,
-            "path": change.path,
-            "to": change.moved_to,
-            "state": str(ChangeState.DONE),
-            "file": shown_name(str(self.located[change.path_after].path)),
-            "exists": self.contents.after is not None,
-            "sha256": change.hashes.get(Role.AFTER),
-            "disk": disk_changed or change.before != change.after,
-            "buffer_text": None if text is None else text.decode(),
-        }
+        on_disk = disk_changed or change.before != change.after
+        return restored_reply(change, ChangeState.DONE, self.contents, self.located, disk=on_disk)
 
     def _restore(self) -> bool:
         """Restore the files; return whether anything on disk had to change."""

@@ -1,6 +1,6 @@
 """Restore a file to its content before a change."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -60,23 +60,11 @@ class Undo:
             }
             self._remove_empty_folders(created.union(self.change.folders))
             rows.set_state(connection, self.session_id, now.number, ChangeState.UNDONE)
-        return self._reply(disk_changed=disk_changed)
-
-    def _reply(self, *, disk_changed: bool) -> JsonObject:
         change = self.change
-        text = self.contents.text_before
         on_disk = change.state is ChangeState.DONE and change.before != change.after
-        return {
-            "number": change.number,
-            "path": change.path,
-            "to": change.moved_to,
-            "state": str(ChangeState.UNDONE),
-            "file": shown_name(str(self.located[change.path].path)),
-            "exists": self.contents.before is not None,
-            "sha256": change.hashes.get(Role.BEFORE),
-            "disk": disk_changed or on_disk,
-            "buffer_text": None if text is None else text.decode(),
-        }
+        return restored_reply(
+            change, ChangeState.UNDONE, self.contents, self.located, disk=disk_changed or on_disk
+        )
 
     def _restore(self) -> bool:
         """Restore the files; return whether anything on disk had to change."""
@@ -110,6 +98,37 @@ class Undo:
                 located = self.project.locate(name)
                 if located.shown == name:
                     disk.remove_empty_folder(located)
+
+
+def restored_reply(
+    change: Change,
+    state: ChangeState,
+    contents: ChangeContents,
+    located: Mapping[str, Located],
+    *,
+    disk: bool,
+) -> JsonObject:
+    """Return the reply about a change that is in `state` now, undone or made again.
+
+    `disk` says whether anything on disk had to change for that.
+    """
+    if state is ChangeState.UNDONE:
+        path, role = change.path, Role.BEFORE
+        data, text = contents.before, contents.text_before
+    else:
+        path, role = change.path_after, Role.AFTER
+        data, text = contents.after, contents.text_after
+    return {
+        "number": change.number,
+        "path": change.path,
+        "to": change.moved_to,
+        "state": str(state),
+        "file": shown_name(str(located[path].path)),
+        "exists": data is not None,
+        "sha256": change.hashes.get(role),
+        "disk": disk,
+        "buffer_text": None if text is None else text.decode(),
+    }
 
 
 def prepare_undo(

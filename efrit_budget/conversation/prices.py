@@ -37,7 +37,7 @@ def cache_loss(connection: Connection, session_id: str, number: int) -> JsonObje
     here explains it; `idle` are the seconds since the turn before ended.
     """
     turn = turns.get(connection, session_id, number)
-    before = turns.find_last_with_usage(connection, session_id, number)
+    before = turns.find_latest_usage(connection, session_id, before=number)
     if turn is None or turn["usage"] is None or before is None:
         return None
     counts, old = (counts_of(json.loads(row["usage"])) for row in (turn, before))

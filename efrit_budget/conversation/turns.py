@@ -73,22 +73,14 @@ def list_usage(connection: Connection, session_id: str) -> list[Row]:
     ).fetchall()
 
 
-def find_latest_usage(connection: Connection, session_id: str) -> Row | None:
-    """Return epoch, model and usage of the latest turn that has ended, or None."""
+def find_latest_usage(
+    connection: Connection, session_id: str, before: int | None = None
+) -> Row | None:
+    """Return the latest ended turn that has usage, of those before a turn if given, or None."""
     row: Row | None = connection.execute(
-        "SELECT epoch, model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL"
-        " ORDER BY number DESC LIMIT 1",
-        (session_id,),
-    ).fetchone()
-    return row
-
-
-def find_last_with_usage(connection: Connection, session_id: str, number: int) -> Row | None:
-    """Return the latest ended turn before a turn, or None."""
-    row: Row | None = connection.execute(
-        "SELECT * FROM turns WHERE session_id = ? AND number < ? AND usage IS NOT NULL"
-        " AND ended IS NOT NULL ORDER BY number DESC LIMIT 1",
-        (session_id, number),
+        "SELECT epoch, model, usage, ended FROM turns WHERE session_id = ? AND usage IS NOT NULL"
+        " AND (? IS NULL OR number < ?) ORDER BY number DESC LIMIT 1",
+        (session_id, before, before),
     ).fetchone()
     return row
 

@@ -318,9 +318,9 @@ text = \"Back.\"
 (ert-deftest efrit-budget-header-is-that-of-the-session ()
   "The same line stands above the session and above its budget."
   (efrit-budget-tests--with-view loop
-    (should (equal (efrit-budget-view--header)
+    (should (equal (efrit-show-header)
                    (with-current-buffer (efrit-session-view-buffer loop)
-                     (efrit-session-view--header))))))
+                     (efrit-show-header))))))
 
 (ert-deftest efrit-budget-is-refreshed-now-and-then-and-only-in-sight ()
   "Many events are one refresh, and none while nobody sees it."
@@ -448,12 +448,12 @@ text = \"Seen.\"
                                  :used)))
             (should (efrit-test-wait-until
                      (lambda () (string-search (format "%s/70k" (efrit-show-tokens used))
-                                               (efrit-session-view--header)))))
+                                               (efrit-show-header)))))
             (save-window-excursion
               (with-current-buffer (efrit-budget loop)
                 (efrit-budget-tests--await "r1")
                 (should (string-search (format "%s/70k" (efrit-show-tokens used))
-                                       (efrit-budget-view--header)))
+                                       (efrit-show-header)))
                 (kill-buffer))))
           (efrit-run-answer loop (efrit-run-pending-use loop) 'deny)
           (efrit-test-rest loop)

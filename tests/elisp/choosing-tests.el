@@ -43,7 +43,7 @@ text = \"Three.\"
     (efrit-viewing-in-order
      "One." "— The model is claude-haiku-5-5, at $0.10 in and $0.50 out for a million tokens.  \
 The prompt of ~" "k tokens is sent anew, which costs $0.00")
-    (should (string-search "claude-haiku-5-5" (efrit-session-view--header)))
+    (should (string-search "claude-haiku-5-5" (efrit-show-header)))
     (efrit-viewing-type "Again.")
     (efrit-test-rest view-loop)
     (should (equal '("claude-sonnet-5-5" "claude-haiku-5-5") (choosing-tests--models)))

@@ -28,7 +28,7 @@
                             "✓ The file was read." "● ready")
     (should (string-match-p
              "[0-9]+k/70k · [0-9]+k until it compacts · [$]0\\.[0-9]+ · claude-sonnet-5-5"
-             (efrit-session-view--header)))
+             (efrit-show-header)))
     (should (string-empty-p (efrit-reply-box-text)))))
 
 (ert-deftest efrit-view-stays-in-its-mode-and-works-on ()
