@@ -45,7 +45,7 @@ take the processor from the program that writes."""
 TAIL_BYTES = 64 * 1024
 """The bytes of an output's end that are kept if the output is longer than `kept_bytes`."""
 MOST_BYTES = 256 * 1024 * 1024
-"""The most bytes of output that are read from one program."""
+"""The most bytes of output, and of errors, that are read from one program."""
 SHELL = "/bin/sh"
 OUT_OF_MEMORY = re.compile(
     rb"(?i)out of memory|memory allocation of \d+ bytes failed|(cannot|failed to) allocate memory"
@@ -105,8 +105,9 @@ def run(  # noqa: PLR0913  each limit has its own name
     """Run a program to its end, to one of its limits, or until it is cancelled (which raises).
 
     When the program has ended, the other processes of its group are killed. With `kept_bytes`, only
-    that many bytes of output and the tail are kept; without, the program is stopped when it writes
-    more than `most_bytes`. A confined program is also stopped if it only waits.
+    that many bytes of its output and of its errors are kept, and the tail; without, the program is
+    stopped when either has more than `most_bytes`. A confined program is also stopped if it only
+    waits.
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
     start = None if confinement is None else confinement.start
@@ -190,7 +191,7 @@ class _Collector:
     child: Child
     cancellation: Cancellation
     room: int = 0
-    """The number of bytes of output that may still be kept."""
+    """The number of bytes to keep of the output, and as many of the errors."""
     cuts: bool = False
     """Whether to stop the process when it writes more than there is room for."""
     take: Callable[[bytes], object] | None = None
@@ -293,8 +294,7 @@ class _Collector:
         if self.take is not None:
             self.take(data)
         else:
-            over = data[kept.write(data[: self.room]) :]
-            self.room -= len(data) - len(over)
+            over = data[kept.write(data[: self.room - kept.tell()]) :]
             if over and self.cuts:
                 self.is_cut = True
             elif over and has_tail:
