@@ -506,9 +506,75 @@ The mode line of the session's own buffer tells it in any case."
   :group 'efrit)
 
 (defcustom efrit-claude-url "https://api.anthropic.com/v1/messages"
-  "URL of the endpoint, any server with the Messages API.
-Give the whole address, with http:// or https:// in front."
+  "URL of the endpoint, any server with the API that `efrit-endpoint-api' names.
+Give the whole address, with http:// or https:// in front.  \\[efrit-model]
+and \\[efrit-add-provider] set this together with the API and the features."
   :type 'string :risky t)
+
+(defcustom efrit-endpoint-api 'messages
+  "The API of the endpoint: Messages, or Chat Completions."
+  :type '(choice (const :tag "Messages" messages) (const :tag "Chat Completions" chat))
+  :risky t)
+
+(defcustom efrit-endpoint-provider nil
+  "Name of the endpoint's provider in `efrit-providers', or nil for none.
+Prices and windows are looked up by it, and estimates learnt for it."
+  :type '(choice (const :tag "None" nil) string) :risky t)
+
+(defcustom efrit-endpoint-window nil
+  "Tokens that the model can hold at this endpoint; nil: as the sidecar knows."
+  :type '(choice (const :tag "As known" nil) natnum) :risky t)
+
+(defcustom efrit-endpoint-max-output nil
+  "Most tokens of a reply at this endpoint; nil: as the sidecar knows."
+  :type '(choice (const :tag "As known" nil) natnum) :risky t)
+
+(defconst efrit-preset-providers
+  '(("anthropic" :url "https://api.anthropic.com/v1/messages" :key "ANTHROPIC_API_KEY")
+    ("openai" :url "https://api.openai.com/v1/chat/completions" :api chat :key "OPENAI_API_KEY"
+     :features (usage effort max-completion-tokens developer system-messages images))
+    ("google" :url "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"
+     :api chat :key "GEMINI_API_KEY" :features (usage effort images thought-signatures))
+    ("mistral" :url "https://api.mistral.ai/v1/chat/completions" :api chat :key "MISTRAL_API_KEY"
+     :features (alternation short-ids images))
+    ("groq" :url "https://api.groq.com/openai/v1/chat/completions" :api chat :key "GROQ_API_KEY"
+     :features (usage max-completion-tokens))
+    ("deepseek" :url "https://api.deepseek.com/chat/completions" :api chat
+     :key "DEEPSEEK_API_KEY" :features (usage reasoning-back))
+    ("openrouter" :url "https://openrouter.ai/api/v1/chat/completions" :api chat
+     :key "OPENROUTER_API_KEY" :features (usage images reasoning-back))
+    ("x-ai" :url "https://api.x.ai/v1/chat/completions" :api chat :key "XAI_API_KEY"
+     :features (usage images system-messages))
+    ("ollama" :url "http://localhost:11434/v1/chat/completions" :api chat
+     :features (usage images))
+    ("lmstudio" :url "http://localhost:1234/v1/chat/completions" :api chat :features (usage))
+    ("llama.cpp" :url "http://localhost:8080/v1/chat/completions" :api chat :features (usage))
+    ("vllm" :url "http://localhost:8000/v1/chat/completions" :api chat :features (usage)))
+  "Known providers, as `efrit-providers' has them.")
+
+(defcustom efrit-providers nil
+  "Your providers, before those of `efrit-preset-providers'.
+Each is a list of a name and a plist: `:url', the whole address; `:api',
+`messages' or `chat'; `:features', as `efrit-claude-features'; `:key', an
+environment variable with the key, if `auth-source' has none for the host;
+and `:models', lists of a name and a plist with `:window' and `:max-output'
+in tokens.  Without `:models', the sidecar's price list is asked for them.
+\\[efrit-add-provider] asks a server, and adds what it finds."
+  :type '(alist :key-type (string :tag "Name")
+                :value-type (plist :options ((:url string) (:api symbol) (:features sexp)
+                                             (:key string) (:models sexp))))
+  :risky t)
+
+(defcustom efrit-small-window 16000
+  "Tokens of a window below which a model gets few tools and a short prompt.
+It gets `efrit-small-window-tools' alone, and a short system prompt."
+  :type 'natnum)
+
+(defcustom efrit-small-window-tools
+  '("project_files" "search_content" "read_file" "edit_file" "create_file" "run_command"
+    "recall_result")
+  "Names of the tools for models whose window is below `efrit-small-window'."
+  :type '(repeat string))
 
 (defcustom efrit-claude-headers nil
   "Additional headers of every request: an alist of strings."
@@ -516,12 +582,16 @@ Give the whole address, with http:// or https:// in front."
 
 (defcustom efrit-claude-features 'auto
   "Features of the endpoint besides plain messages.
-With `auto' everything at the vendor's own endpoint, and nothing
-elsewhere, since local servers may refuse unknown fields.  For a gateway
-to the vendor's models, choose the features it passes on."
+With `auto' those of the provider with this host in `efrit-providers' or
+`efrit-preset-providers'; everything at the vendor's own endpoint; and
+elsewhere nothing but the usage of a chat, since servers may refuse unknown
+fields.  docs/endpoint.md says what each feature is."
   :type '(choice (const auto)
                  (set (const cache) (const thinking) (const effort) (const task-budget)
-                      (const binding) (const diagnostics)))
+                      (const binding) (const diagnostics)
+                      (const usage) (const max-completion-tokens) (const developer)
+                      (const system-messages) (const alternation) (const short-ids)
+                      (const images) (const reasoning-back) (const thought-signatures)))
   :risky t)
 
 (defcustom efrit-claude-key-hosts '("api.anthropic.com")
