@@ -11,8 +11,8 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-change)
 (require 'efrit-edit)
+(require 'efrit-files)
 (require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-run)

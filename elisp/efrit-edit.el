@@ -11,7 +11,7 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-change)
+(require 'efrit-files)
 (require 'efrit-loop)
 (require 'efrit-permissions)
 (require 'efrit-rpc)

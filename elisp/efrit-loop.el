@@ -64,7 +64,8 @@ string, or nil if it has none yet."
   rewrite-reasons paid-anew title)
 
 (defconst efrit-loop-own-options
-  '(efrit-claude-url efrit-claude-headers efrit-claude-features efrit-claude-key-hosts
+  '(efrit-claude-url efrit-endpoint-api efrit-endpoint-provider efrit-endpoint-window
+    efrit-endpoint-max-output efrit-claude-headers efrit-claude-features efrit-claude-key-hosts
     efrit-claude-key-in-clear efrit-claude-model efrit-claude-max-tokens efrit-claude-effort
     efrit-claude-thinking-display efrit-claude-task-budget efrit-claude-betas
     efrit-claude-retries efrit-claude-retry-delay efrit-claude-retry-most
@@ -145,7 +146,7 @@ event's arguments.  An event without a row for the state is late and ignored.")
 What is part of a request is used from the next turn on, since the sidecar
 knows with which model a turn began."
   (if (or (efrit-loop-resting-p loop)
-          (not (string-prefix-p "efrit-claude-" (symbol-name option))))
+          (not (string-match-p "\\`efrit-\\(?:claude\\|endpoint\\)-" (symbol-name option))))
       (setf (alist-get option (efrit-loop-options loop)) value)
     (setf (alist-get option (efrit-loop-chosen loop)) value))
   (setf (plist-get (efrit-loop-counts loop) :raised)

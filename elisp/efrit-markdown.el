@@ -12,7 +12,7 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-change)
+(require 'efrit-files)
 (require 'efrit-permissions)
 (require 'efrit-remote)
 (require 'efrit-transcript)

@@ -350,7 +350,7 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
 
 (defun efrit-menu--no-result-p ()
   "Return non-nil unless point is in a session, on or below a tool's line."
-  (not (and efrit-loop-here efrit-transcript-end (efrit-result-use-here))))
+  (not (and efrit-loop-here efrit-transcript-end (efrit-view-use-here))))
 
 (defun efrit-menu--nothing-to-copy-p ()
   "Return non-nil unless point is on an item, or the region is active."

@@ -14,11 +14,11 @@
 (require 'efrit-anthropic)
 (require 'efrit-backend)
 (require 'efrit-edit)
+(require 'efrit-files)
 (require 'efrit-loop)
 (require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
-(require 'efrit-sync)
 (require 'efrit-tools)
 
 ;;; The system prompt

@@ -1,172 +1,27 @@
-;;; efrit-sessions.el --- Sessions: list, resume and export them  -*- lexical-binding: t; -*-
+;;; efrit-sessions.el --- Stored sessions, and what they learned  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; Commands for the sessions that the sidecar stores.
+;; Commands for the sessions that the sidecar stores, and for its memory: they
+;; list and resume sessions, make bookmarks of them, restore their buffers with a
+;; desktop, and search and save what sessions learned.
 
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-attach)
 (require 'efrit-do)
 (require 'efrit-loop)
 (require 'efrit-permissions)
-(require 'efrit-rpc)
 (require 'efrit-sidecar)
 (require 'efrit-status)
+(require 'efrit-transcript)
+(require 'efrit-view)
+(require 'icomplete)
+(require 'project)
 (require 'tabulated-list)
-
-;;; Exporting a session
-
-;; Writes the transcript of a session, evicted turns included, as Markdown or
-;; Org.  Texts are unchanged: in Markdown the texts of person and model are
-;; plain, and the rest is in fences; in Org all texts are in blocks.
-
-(defconst efrit-export--speakers
-  '(("request" . "Person") ("notice" . "Notice") ("reply" . "Model") ("result" . "Result"))
-  "Alist from the kinds of entries in a transcript to their titles.")
-
-(defun efrit-export-session (session format then)
-  "Export SESSION, an entry of `session/list', as FORMAT, then call THEN.
-FORMAT is `markdown' or `org'.  The argument of THEN is a new buffer with
-the document, which visits no file."
-  (efrit-sidecar-request-async
-   'session/transcript (list :session_id (plist-get session :session_id))
-   :timeout nil
-   :success (lambda (transcript)
-              (with-current-buffer (generate-new-buffer
-                                    (format "efrit-%s.%s" (plist-get session :session_id)
-                                            (if (eq format 'org) "org" "md")))
-                (insert (efrit-export-text session (plist-get transcript :turns) format))
-                (goto-char (point-min))
-                (cond ((eq format 'org) (org-mode))
-                      ((fboundp 'markdown-mode) (funcall 'markdown-mode))
-                      (t (text-mode)))
-                ;; Emacs would else end without a question about it.
-                (setq buffer-offer-save t)
-                (funcall then (current-buffer))))
-   :error #'efrit-show-error))
-
-(defun efrit-export-text (session entries format)
-  "Return ENTRIES, the transcript of SESSION, as FORMAT, `markdown' or `org'."
-  (let ((turn nil))
-    (concat
-     (efrit-export--head session format)
-     (mapconcat (lambda (entry)
-                  (concat
-                   (unless (equal turn (plist-get entry :turn))
-                     (setq turn (plist-get entry :turn))
-                     (efrit-export--heading
-                      2 (if turn (format "Turn %d" turn) "Outside any turn") format))
-                   (efrit-export-entry entry format)))
-                entries ""))))
-
-(defun efrit-export-entry (entry format)
-  "Return ENTRY of a transcript, a plist, as FORMAT, `markdown' or `org'.
-Return \"\" for a reply that has nothing but empty thinking."
-  (let ((text (if (equal (plist-get entry :kind) "result")
-                  (efrit-export--result entry format)
-                (mapconcat (lambda (block) (efrit-export--block block format))
-                           (plist-get entry :content) ""))))
-    (if (string-empty-p text)
-        ""
-      (concat (efrit-export--heading 3 (efrit-export--title entry) format) text))))
-
-;;;; Parts
-
-(defun efrit-export--head (session format)
-  "Return the title and dates of SESSION as the beginning of a document of FORMAT."
-  (let ((title (plist-get session :title)))
-    (concat
-     (efrit-export--heading 1 (if (string-blank-p title)
-                                  (concat "Session " (plist-get session :session_id))
-                                title)
-                            format)
-     (format "Session %s on %s, %s to %s.\n\n"
-             (plist-get session :session_id) (plist-get session :root)
-             (format-time-string "%F %R" (plist-get session :created))
-             (format-time-string "%F %R" (plist-get session :touched))))))
-
-(defun efrit-export--title (entry)
-  "Return the title of ENTRY: who wrote it, or its tool; its state in the window."
-  (concat
-   (alist-get (plist-get entry :kind) efrit-export--speakers "Other" nil #'equal)
-   (if (equal (plist-get entry :kind) "result")
-       (format " %s: %s" (or (plist-get entry :handle) "(missing)")
-               (substring-no-properties (efrit-line-words (efrit-export-use entry))))
-     "")
-   (cond ((not (eq (plist-get entry :in_window) t)) ", evicted")
-         ((equal (plist-get entry :state) "compressed") ", compressed")
-         (t ""))))
-
-(defun efrit-export-use (entry)
-  "Return ENTRY of a transcript, a tool call with its result, as an `efrit-use'."
-  (efrit-use-create
-   :id (plist-get entry :tool_use_id) :name (plist-get entry :tool)
-   :arguments (efrit-export-json (plist-get entry :arguments))
-   :state 'done
-   :result (list :status (plist-get entry :status) :handle (plist-get entry :handle)
-                 :tokens (plist-get entry :tokens) :text (plist-get entry :text)
-                 :gist (plist-get entry :gist) :ending (plist-get entry :ending))))
-
-(defun efrit-export--result (entry format)
-  "Return the arguments and the text of ENTRY, a result, as FORMAT, a symbol."
-  (concat (efrit-export--verbatim (efrit-export-json (plist-get entry :arguments))
-                                  "json" format)
-          (if (plist-get entry :text)
-              (efrit-export--verbatim (plist-get entry :text) "text" format)
-            "There is no result.\n\n")))
-
-(defun efrit-export--block (block format)
-  "Return BLOCK, a content block of a message, as FORMAT, `markdown' or `org'."
-  (pcase (plist-get block :type)
-    ;; Persons and models write Markdown.
-    ("text" (if (or (eq format 'org) (efrit-attach-heading block))
-                (efrit-export--verbatim (plist-get block :text)
-                                        (if (efrit-attach-heading block) "text" "markdown")
-                                        format)
-              (concat (efrit-trim-right (plist-get block :text)) "\n\n")))
-    ("thinking" (if (string-blank-p (or (plist-get block :thinking) ""))
-                    ""
-                  (concat "Thinking:\n\n"
-                          (efrit-export--verbatim (plist-get block :thinking) "text" format))))
-    ("image" "The image itself is not exported.\n\n")
-    ("redacted_thinking" "Thinking that only the model can read.\n\n")
-    ("tool_use" (concat (format "Uses %s:\n\n" (plist-get block :name))
-                        (efrit-export--verbatim (efrit-export-json (plist-get block :input))
-                                                "json" format)))
-    (_ (efrit-export--verbatim (efrit-export-json block) "json" format))))
-
-(defun efrit-export--heading (level text format)
-  "Return a heading of LEVEL, from 1, with TEXT, as FORMAT, `markdown' or `org'."
-  (concat (make-string level (if (eq format 'org) ?* ?#)) " "
-          (string-replace "\n" " " text) "\n\n"))
-
-(defun efrit-export--verbatim (text language format)
-  "Return TEXT, in LANGUAGE, as a verbatim block of FORMAT, `markdown' or `org'."
-  (let ((text (or text ""))
-        (end (if (string-suffix-p "\n" text) "" "\n")))
-    (if (eq format 'org)
-        ;; A comma keeps Org from reading a line of the text as its own syntax.
-        (concat "#+begin_src " language "\n"
-                (replace-regexp-in-string "^,*\\(?:\\*\\|#\\+\\)" ",\\&" text)
-                end "#+end_src\n\n")
-      ;; The fence must be longer than any run of backquotes in the text.
-      (let ((fence (make-string (1+ (seq-reduce #'max (mapcar #'length
-                                                              (split-string text "[^`]+" t))
-                                                2))
-                                ?`)))
-        (concat fence language "\n" text end fence "\n\n")))))
-
-(defun efrit-export-json (value)
-  "Return VALUE, from a reply of the sidecar, as JSON text on one line.
-A nil VALUE is an empty object."
-  (if value
-      (decode-coding-string (efrit-json-write value) 'utf-8)
-    "{}"))
 
 ;;; Listing and resuming
 
@@ -512,6 +367,411 @@ With ALL, it names the project."
                  (concat "resumed, but is empty: " (plist-get session :note)))
                 ((equal (plist-get session :state) "closed") "closed, and is open again")
                 (t "resumed"))))
+
+;;; Bookmarks and desktops
+
+;; A bookmark of a session's buffer resumes the session.  The buffer that
+;; `desktop-save-mode' restores names the session, which one key resumes, so that
+;; no sidecar is started and no question asked when Emacs starts.
+
+(defvar-local efrit-restore--session nil
+  "The session that this buffer stands for: a plist of `:id', `:root', `:title'.")
+
+(put 'efrit-restore--session 'permanent-local t)
+
+(defconst efrit-restore--patience 10
+  "Most seconds to wait for the transcript of a session that a bookmark names.")
+
+;;;; Bookmarks
+
+(declare-function bookmark-prop-get "bookmark" (bookmark-name-or-record prop))
+
+;;;###autoload
+(defun efrit-restore-bookmark ()
+  "Return a bookmark of the session here, and of the exchange at point."
+  (let ((session (efrit-restore--describe efrit-loop-here)))
+    `(,(efrit-permissions-visible
+        (or (plist-get session :title) (efrit-loop-project efrit-loop-here)) t)
+      (handler . efrit-restore-jump)
+      (location . ,(format "efrit session %s of %s" (plist-get session :id)
+                           (abbreviate-file-name (plist-get session :root))))
+      (session . ,(plist-get session :id))
+      (root . ,(plist-get session :root))
+      (exchange . ,(efrit-exchange-number)))))
+
+;;;###autoload
+(defun efrit-restore-jump (bookmark)
+  "Resume the session of BOOKMARK, and go to its exchange."
+  (efrit-for-a-person
+    (set-buffer (efrit-restore--resume (bookmark-prop-get bookmark 'session)
+                                       (bookmark-prop-get bookmark 'root)))
+    (when-let* ((number (bookmark-prop-get bookmark 'exchange)))
+      (let ((end (+ (float-time) efrit-restore--patience)))
+        (while (and (not (efrit-exchange-go-to number))
+                    (< (float-time) end))
+          (accept-process-output nil 0.05))))))
+
+;;;; Desktops
+
+(defvar desktop-save-buffer)
+
+(defvar efrit-restore-mode-map
+  (efrit-make-keymap '(("RET" efrit-restore-resume)
+                       ("g" efrit-restore-resume)
+                       ("<mouse-2>" efrit-restore-resume)))
+  "Keys of `efrit-restore-mode'.")
+
+(define-derived-mode efrit-restore-mode special-mode "Efrit-Stored"
+  "Major mode of a buffer that stands for a stored session.
+
+\\{efrit-restore-mode-map}"
+  (efrit-keep-keys)
+  (setq-local desktop-save-buffer #'efrit-restore-desktop-save))
+
+;;;###autoload
+(defun efrit-restore-desktop-save (_folder)
+  "Return a plist of the session here for a desktop file."
+  (or efrit-restore--session
+      (efrit-restore--describe efrit-loop-here)))
+
+;;;###autoload
+(defun efrit-restore-desktop (_file name session)
+  "Return a buffer NAME that stands for SESSION, a plist from a desktop file."
+  (with-current-buffer (generate-new-buffer name)
+    (efrit-restore-mode)
+    (setq efrit-restore--session session)
+    (efrit-set-buffer-text
+     (concat (propertize (efrit-permissions-visible
+                          (or (plist-get session :title) "A session") t)
+                         'face 'efrit-title)
+             "\n" (efrit-permissions-visible (abbreviate-file-name (plist-get session :root)) t)
+             "\n\nThis session is stored.  "
+             (propertize "RET" 'face 'efrit-key 'mouse-face 'highlight 'follow-link t)
+             " resumes it.\n"))
+    (current-buffer)))
+
+(defun efrit-restore-resume ()
+  "Resume the session that this buffer stands for, in its windows."
+  (interactive nil efrit-restore-mode)
+  (efrit-check-mode 'efrit-restore-mode)
+  (efrit-for-a-person
+    (let* ((stand-in (current-buffer))
+           (windows (get-buffer-window-list stand-in nil t))
+           (buffer (efrit-restore--resume (plist-get efrit-restore--session :id)
+                                          (plist-get efrit-restore--session :root))))
+      (dolist (window windows)
+        (set-window-buffer window buffer))
+      (kill-buffer stand-in)
+      (efrit-session-view-name-all)
+      (set-buffer buffer)
+      (goto-char (point-max)))))
+
+;;;; Both
+
+(defun efrit-restore--describe (loop)
+  "Return the plist that identifies the session of LOOP."
+  (list :id (efrit-loop-id loop) :root (efrit-loop-root loop) :title (efrit-loop-title loop)))
+
+(defun efrit-restore--resume (id root)
+  "Resume the session ID of the project ROOT, and return its buffer."
+  (efrit-session-view-buffer (efrit-do-resume-loop id root)))
+
+;;; Memory
+
+(defvar efrit-memory--history nil
+  "History of memory searches.")
+
+(defvar efrit-memory--last-search nil
+  "A cons of the last query and its results, or nil.")
+
+(defvar-local efrit-memory--id nil
+  "The id, a number, of the observation that this buffer shows, or nil.")
+
+;;;; The mode
+
+(defvar efrit-memory-mode-map
+  (efrit-make-keymap '(("n" next-line)
+                       ("p" previous-line)
+                       ("t" efrit-memory-timeline)
+                       ("s" efrit-memory-search)))
+  "Keys of `efrit-memory-mode'.")
+
+(defvar efrit-memory-minibuffer-map
+  (efrit-make-keymap '(("SPC" self-insert-command)
+                       ("?" self-insert-command)))
+  "Keys while a query is typed: blanks and question marks insert themselves.")
+
+(defvar efrit-memory-icomplete-map
+  (efrit-make-keymap '(("RET" icomplete-force-complete-and-exit)
+                       ("<down>" icomplete-forward-completions)
+                       ("<up>" icomplete-backward-completions))
+                     efrit-memory-minibuffer-map)
+  "Keys while a query is typed and icomplete shows the results.
+\\`RET' chooses the selected result, since the query itself is not a result.")
+
+(define-derived-mode efrit-memory-mode special-mode "Efrit-Memory"
+  "Major mode that shows observations.
+
+\\{efrit-memory-mode-map}"
+  (efrit-keep-keys)
+  (let ((keys '(("n" "next line") ("p" "previous") ("t" "timeline") ("s" "search") ("?" "help"))))
+    (efrit-list-add-menu keys)
+    (setq header-line-format
+          `(:eval (efrit-list-keys-line ',keys (window-width))))))
+
+;;;; Commands
+
+;;;###autoload
+(defun efrit-memory-search (id &optional insert)
+  "Search memory while typing, and open the chosen observation ID.
+With a prefix argument, as INSERT, insert its content at point instead."
+  (interactive (list (efrit-memory--read-id) current-prefix-arg))
+  (let ((observation (efrit-memory--ask 'memory/get (list :id id))))
+    (if insert
+        (progn (barf-if-buffer-read-only)
+               (insert (plist-get observation :content)))
+      (efrit-memory--show id (concat (efrit-memory--line observation) "\n"
+                                     (efrit-memory--facts observation) "\n\n"
+                                     (plist-get observation :content) "\n")))))
+
+;;;###autoload
+(defun efrit-memory-timeline (id)
+  "Show the observations saved before and after the one with ID in its session."
+  (interactive (list (or (efrit-memory--id-here) (efrit-memory--read-id))))
+  (let ((line (efrit-memory--ask 'memory/timeline (list :id id))))
+    (efrit-memory--show id (efrit-memory--timeline line))))
+
+;;;###autoload
+(defun efrit-memory-save (title content)
+  "Save CONTENT, the region, to memory as TITLE, for the project here."
+  (interactive
+   (if (use-region-p)
+       (list (read-string "Save the region as: ")
+             (buffer-substring-no-properties (region-beginning) (region-end)))
+     (user-error "Mark the text to save first")))
+  (when (string-blank-p title)
+    (user-error "An observation needs a title"))
+  (let ((saved (efrit-memory--ask 'memory/save
+                                  (list :title title :content content
+                                        :project (or (efrit-memory--project) "")))))
+    (message "Memory #%d: %s%s" (plist-get saved :id) (plist-get saved :outcome)
+             (let ((other (append (plist-get saved :left_out) nil)))
+               (if other (format "; not saved: another %s" (string-join other ", ")) "")))
+    saved))
+
+;;;###autoload
+(defun efrit-context-pack (project tokens place &optional file)
+  "Write the observations of PROJECT, nil for all, as one text of at most TOKENS.
+PLACE is the target, `buffer', `kill-ring' or `file'; FILE is the file's name."
+  (interactive (efrit-memory--read-pack))
+  (let* ((pack (efrit-memory--ask 'memory/pack
+                                  `(:tokens ,tokens
+                                    ,@(and project (list :project project)))))
+         (text (concat (plist-get pack :text) "\n")))
+    (pcase place
+      ('kill-ring (kill-new text))
+      ('file (efrit-memory--write text file))
+      (_ (efrit-memory--show nil text)))
+    (message "%d memories, ~%d tokens%s" (plist-get pack :packed) (plist-get pack :tokens)
+             (let ((left (plist-get pack :left_out)))
+               (if (eql 0 left) "" (format "; %d left out" left))))
+    text))
+
+(defun efrit-memory--ask (method params)
+  "Call METHOD with PARAMS on this folder's sidecar, and return the reply."
+  (efrit-sidecar-request method params :host (efrit-host-of-folder default-directory)))
+
+(defun efrit-memory--project ()
+  "Return the name of the project here, or nil."
+  (when-let* ((project (project-current)))
+    (file-name-nondirectory (directory-file-name (project-root project)))))
+
+(defun efrit-memory--id-here ()
+  "Return the id of the observation on this line, or of this buffer, or nil."
+  (or (get-text-property (line-beginning-position) 'efrit-memory-id)
+      efrit-memory--id))
+
+;; Searching
+
+(defun efrit-memory--read-id ()
+  "Ask for an observation, listing results while typing, and return its id.
+The person's completion interface lists the results; without one, turn on
+icomplete meanwhile, which lists the latest observations for an empty query."
+  (let* ((efrit-memory--last-search nil)
+         (icomplete (and (not icomplete-mode) (efrit-memory--plain-p)))
+         (icomplete-show-matches-on-no-input
+          (or icomplete-show-matches-on-no-input (not icomplete-mode)))
+         (completion-styles '(efrit-memory))
+         (completion-styles-alist
+          (cons '(efrit-memory efrit-memory--try-completion efrit-memory--all-completions
+                               "The results of a memory search.")
+                completion-styles-alist))
+         (icomplete-mode (or icomplete-mode icomplete))
+         (chosen (minibuffer-with-setup-hook
+                     (:append (lambda () (efrit-memory--set-up-minibuffer icomplete)))
+                   (completing-read "Search memory: " #'efrit-memory--table nil nil nil
+                                    'efrit-memory--history))))
+    (or (efrit-memory--number-in chosen)
+        (cdar (efrit-memory--results chosen))
+        (user-error "No observation matches %s" chosen))))
+
+(defun efrit-memory--set-up-minibuffer (icomplete)
+  "Set up the minibuffer for a query; with ICOMPLETE, turn on icomplete in it.
+Set the completion style again, since Fido sets its own in the minibuffer;
+keep Fido's keys."
+  (when icomplete
+    (icomplete-minibuffer-setup))
+  (setq-local completion-styles '(efrit-memory))
+  (use-local-map
+   (make-composed-keymap (if (and icomplete-mode (not (bound-and-true-p fido-mode))
+                                  (efrit-memory--plain-p))
+                             efrit-memory-icomplete-map
+                           efrit-memory-minibuffer-map)
+                         (current-local-map))))
+
+(defun efrit-memory--plain-p ()
+  "Return non-nil if no other package has taken over the minibuffer."
+  (and (eq completing-read-function #'completing-read-default)
+       (not (bound-and-true-p vertico-mode))
+       (not (bound-and-true-p mct-mode))))
+
+(defun efrit-memory--table (typed _predicate action)
+  "Return the value for TYPED and ACTION of a completion table of search results."
+  (pcase action
+    ('metadata '(metadata (category . efrit-memory)
+                          (display-sort-function . identity)
+                          (cycle-sort-function . identity)))
+    ('t (mapcar #'car (efrit-memory--results typed)))
+    ('lambda (and (assoc typed (efrit-memory--results typed)) t))
+    ('nil typed)))
+
+(defun efrit-memory--try-completion (typed _table _predicate point)
+  "Return the only result of TYPED, (TYPED . POINT) if there are more, or nil."
+  (pcase (mapcar #'car (efrit-memory--results typed))
+    ('nil nil)
+    (`(,only) (or (equal only typed) (cons only (length only))))
+    (_ (cons typed point))))
+
+(defun efrit-memory--all-completions (typed _table _predicate _point)
+  "Return all results of TYPED, whether they begin with it or not."
+  (mapcar #'car (efrit-memory--results typed)))
+
+(defun efrit-memory--results (typed)
+  "Return the results of TYPED, an alist from lines to ids; cache the last alist."
+  (let ((words (string-trim (efrit-memory--words typed))))
+    (unless (equal words (car efrit-memory--last-search))
+      ;; Show the typed text before waiting for the answer.
+      (redisplay)
+      (setq efrit-memory--last-search (cons words (efrit-memory--search words))))
+    (cdr efrit-memory--last-search)))
+
+(defun efrit-memory--words (typed)
+  "Return the query for TYPED, with a * behind a last word, which is a prefix."
+  (if (or (string-match-p "\\`#[0-9]+ " typed) (string-match-p "[[:alnum:]]\\'" typed))
+      (concat typed "*")
+    typed))
+
+(defun efrit-memory--search (words)
+  "Return an alist from lines to ids of the observations that match WORDS."
+  (let ((number (efrit-memory--number-in words)))
+    (if number
+        (list (cons (string-remove-suffix "*" words) number))
+      (mapcar (lambda (result) (cons (efrit-memory--line result) (plist-get result :id)))
+              (plist-get (efrit-memory--ask 'memory/search
+                                            (list :query words
+                                                  :limit efrit-memory-most-results))
+                         :results)))))
+
+(defun efrit-memory--number-in (line)
+  "Return the id at the beginning of LINE, or nil if LINE is not a result's line."
+  (and (string-match "\\`#\\([0-9]+\\) \\[" line)
+       (string-to-number (match-string 1 line))))
+
+;; Showing
+
+(defun efrit-memory--line (observation)
+  "Return OBSERVATION, a plist, as a line."
+  (format "#%d [%s] %s" (plist-get observation :id) (plist-get observation :kind)
+          (string-join (split-string (plist-get observation :title)) " ")))
+
+(defun efrit-memory--facts (observation)
+  "Return date, importance, project and tags of OBSERVATION as a line."
+  (let ((tags (append (plist-get observation :tags) nil)))
+    (concat (substring (plist-get observation :updated_at) 0 10)
+            (format " | importance: %s" (plist-get observation :importance))
+            (and (not (string-empty-p (plist-get observation :project_id)))
+                 (format " | project: %s" (plist-get observation :project_id)))
+            (and tags (concat " | tags: " (string-join tags ", "))))))
+
+(defun efrit-memory--timeline (timeline)
+  "Return TIMELINE, a reply of the sidecar, as text."
+  (let* ((before (append (plist-get timeline :before) nil))
+         (after (append (plist-get timeline :after) nil))
+         (shown (+ 1 (length before) (length after)))
+         (total (plist-get timeline :total)))
+    (concat (mapconcat #'efrit-memory--entry before "")
+            (efrit-memory--focus-text (plist-get timeline :focus))
+            (mapconcat #'efrit-memory--entry after "")
+            (and (< shown total)
+                 (format "\nShowing %d of %d observations in session.\n" shown total)))))
+
+(defun efrit-memory--entry (observation)
+  "Return the line of OBSERVATION in a timeline."
+  (propertize (format "%s  %s\n" (substring (plist-get observation :updated_at) 0 10)
+                      (efrit-memory--line observation))
+              'efrit-memory-id (plist-get observation :id)))
+
+(defun efrit-memory--focus-text (observation)
+  "Return the whole text of OBSERVATION, the focus of a timeline."
+  (concat (propertize (efrit-memory--entry observation) 'face 'bold)
+          (replace-regexp-in-string "^" "    " (efrit-trim (plist-get observation :content)))
+          "\n"))
+
+(defun efrit-memory--show (id text)
+  "Show TEXT, about the observation ID or nil, in a buffer; return the buffer."
+  (let ((buffer (get-buffer-create "*efrit memory*"))
+        (folder default-directory))
+    (with-current-buffer buffer
+      (efrit-memory-mode)
+      (setq efrit-memory--id id
+            default-directory folder)
+      (efrit-set-buffer-text text))
+    (pop-to-buffer buffer)))
+
+;; Packing
+
+(defun efrit-memory--read-pack ()
+  "Ask for the arguments of `efrit-context-pack', and return them."
+  (let* ((here (efrit-memory--project))
+         (project (read-string (format-prompt "Project (empty: all)" here) nil nil
+                               (or here "")))
+         (tokens (read-number "Tokens: " efrit-memory-pack-tokens))
+         (place (intern (completing-read (format-prompt "Write it to buffer, kill-ring or file" "buffer")
+                                         '("buffer" "kill-ring" "file") nil t nil nil
+                                         "buffer"))))
+    (unless (natnump tokens)
+      (user-error "Give a whole number of tokens"))
+    (list (and (not (string-empty-p project)) project)
+          tokens place
+          (and (eq place 'file) (read-file-name "File: " nil nil nil "context.md")))))
+
+(defun efrit-memory--write (text file)
+  "Write TEXT to FILE, whole or not at all; ask before replacing a file."
+  (when (and (file-exists-p file)
+             (not (yes-or-no-p (format "Replace %s? " file))))
+    (user-error "Nothing was written"))
+  (let ((write-region-inhibit-fsync nil)
+        (temporary (make-nearby-temp-file (expand-file-name ".efrit-pack"
+                                                            (file-name-directory
+                                                             (expand-file-name file)))))
+        (coding-system-for-write 'utf-8-unix))
+    (unwind-protect
+        (progn
+          (write-region text nil temporary nil 'quiet)
+          (set-file-modes temporary (or (file-modes file) (logand #o666 (default-file-modes))))
+          (rename-file temporary (expand-file-name file) t))
+      (when (file-exists-p temporary)
+        (delete-file temporary)))))
 
 (provide 'efrit-sessions)
 ;;; efrit-sessions.el ends here

@@ -10,12 +10,12 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-change)
 (require 'efrit-edit)
+(require 'efrit-files)
 (require 'efrit-loop)
 (require 'efrit-sidecar)
 (require 'efrit-tools)
-(require 'efrit-tools-buffers)
+(require 'efrit-tools-emacs)
 
 ;; These libraries are loaded when they are used.
 (eval-when-compile

@@ -1,4 +1,4 @@
-;;; efrit-transcript.el --- The buffer of a session  -*- lexical-binding: t; -*-
+;;; efrit-transcript.el --- The transcript of a session  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
@@ -6,13 +6,16 @@
 ;;; Commentary:
 
 ;; Items of a session's buffer, which can be folded and searched, its exchanges,
-;; its windows, and the reply box.
+;; its windows, and the reply box; transcripts as documents.
 
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-attach)
 (require 'efrit-do)
+(require 'efrit-loop)
+(require 'efrit-rpc)
+(require 'efrit-sidecar)
+(require 'efrit-status)
 (require 'outline)
 
 ;;; Items
@@ -849,6 +852,155 @@ While the model works, the text waits for the next turn."
     (`(nil ,property ,value ,start . ,end)
      `(nil ,property ,value ,(+ start delta) . ,(+ end delta)))
     (_ entry)))
+
+;;; Exporting a session
+
+;; Writes the transcript of a session, evicted turns included, as Markdown or
+;; Org.  Texts are unchanged: in Markdown the texts of person and model are
+;; plain, and the rest is in fences; in Org all texts are in blocks.
+
+(defconst efrit-export--speakers
+  '(("request" . "Person") ("notice" . "Notice") ("reply" . "Model") ("result" . "Result"))
+  "Alist from the kinds of entries in a transcript to their titles.")
+
+(defun efrit-export-session (session format then)
+  "Export SESSION, an entry of `session/list', as FORMAT, then call THEN.
+FORMAT is `markdown' or `org'.  The argument of THEN is a new buffer with
+the document, which visits no file."
+  (efrit-sidecar-request-async
+   'session/transcript (list :session_id (plist-get session :session_id))
+   :timeout nil
+   :success (lambda (transcript)
+              (with-current-buffer (generate-new-buffer
+                                    (format "efrit-%s.%s" (plist-get session :session_id)
+                                            (if (eq format 'org) "org" "md")))
+                (insert (efrit-export-text session (plist-get transcript :turns) format))
+                (goto-char (point-min))
+                (cond ((eq format 'org) (org-mode))
+                      ((fboundp 'markdown-mode) (funcall 'markdown-mode))
+                      (t (text-mode)))
+                ;; Emacs would else end without a question about it.
+                (setq buffer-offer-save t)
+                (funcall then (current-buffer))))
+   :error #'efrit-show-error))
+
+(defun efrit-export-text (session entries format)
+  "Return ENTRIES, the transcript of SESSION, as FORMAT, `markdown' or `org'."
+  (let ((turn nil))
+    (concat
+     (efrit-export--head session format)
+     (mapconcat (lambda (entry)
+                  (concat
+                   (unless (equal turn (plist-get entry :turn))
+                     (setq turn (plist-get entry :turn))
+                     (efrit-export--heading
+                      2 (if turn (format "Turn %d" turn) "Outside any turn") format))
+                   (efrit-export-entry entry format)))
+                entries ""))))
+
+(defun efrit-export-entry (entry format)
+  "Return ENTRY of a transcript, a plist, as FORMAT, `markdown' or `org'.
+Return \"\" for a reply that has nothing but empty thinking."
+  (let ((text (if (equal (plist-get entry :kind) "result")
+                  (efrit-export--result entry format)
+                (mapconcat (lambda (block) (efrit-export--block block format))
+                           (plist-get entry :content) ""))))
+    (if (string-empty-p text)
+        ""
+      (concat (efrit-export--heading 3 (efrit-export--title entry) format) text))))
+
+;;;; Parts
+
+(defun efrit-export--head (session format)
+  "Return the title and dates of SESSION as the beginning of a document of FORMAT."
+  (let ((title (plist-get session :title)))
+    (concat
+     (efrit-export--heading 1 (if (string-blank-p title)
+                                  (concat "Session " (plist-get session :session_id))
+                                title)
+                            format)
+     (format "Session %s on %s, %s to %s.\n\n"
+             (plist-get session :session_id) (plist-get session :root)
+             (format-time-string "%F %R" (plist-get session :created))
+             (format-time-string "%F %R" (plist-get session :touched))))))
+
+(defun efrit-export--title (entry)
+  "Return the title of ENTRY: who wrote it, or its tool; its state in the window."
+  (concat
+   (alist-get (plist-get entry :kind) efrit-export--speakers "Other" nil #'equal)
+   (if (equal (plist-get entry :kind) "result")
+       (format " %s: %s" (or (plist-get entry :handle) "(missing)")
+               (substring-no-properties (efrit-line-words (efrit-export-use entry))))
+     "")
+   (cond ((not (eq (plist-get entry :in_window) t)) ", evicted")
+         ((equal (plist-get entry :state) "compressed") ", compressed")
+         (t ""))))
+
+(defun efrit-export-use (entry)
+  "Return ENTRY of a transcript, a tool call with its result, as an `efrit-use'."
+  (efrit-use-create
+   :id (plist-get entry :tool_use_id) :name (plist-get entry :tool)
+   :arguments (efrit-export-json (plist-get entry :arguments))
+   :state 'done
+   :result (list :status (plist-get entry :status) :handle (plist-get entry :handle)
+                 :tokens (plist-get entry :tokens) :text (plist-get entry :text)
+                 :gist (plist-get entry :gist) :ending (plist-get entry :ending))))
+
+(defun efrit-export--result (entry format)
+  "Return the arguments and the text of ENTRY, a result, as FORMAT, a symbol."
+  (concat (efrit-export--verbatim (efrit-export-json (plist-get entry :arguments))
+                                  "json" format)
+          (if (plist-get entry :text)
+              (efrit-export--verbatim (plist-get entry :text) "text" format)
+            "There is no result.\n\n")))
+
+(defun efrit-export--block (block format)
+  "Return BLOCK, a content block of a message, as FORMAT, `markdown' or `org'."
+  (pcase (plist-get block :type)
+    ;; Persons and models write Markdown.
+    ("text" (if (or (eq format 'org) (efrit-attach-heading block))
+                (efrit-export--verbatim (plist-get block :text)
+                                        (if (efrit-attach-heading block) "text" "markdown")
+                                        format)
+              (concat (efrit-trim-right (plist-get block :text)) "\n\n")))
+    ("thinking" (if (string-blank-p (or (plist-get block :thinking) ""))
+                    ""
+                  (concat "Thinking:\n\n"
+                          (efrit-export--verbatim (plist-get block :thinking) "text" format))))
+    ("image" "The image itself is not exported.\n\n")
+    ("redacted_thinking" "Thinking that only the model can read.\n\n")
+    ("tool_use" (concat (format "Uses %s:\n\n" (plist-get block :name))
+                        (efrit-export--verbatim (efrit-export-json (plist-get block :input))
+                                                "json" format)))
+    (_ (efrit-export--verbatim (efrit-export-json block) "json" format))))
+
+(defun efrit-export--heading (level text format)
+  "Return a heading of LEVEL, from 1, with TEXT, as FORMAT, `markdown' or `org'."
+  (concat (make-string level (if (eq format 'org) ?* ?#)) " "
+          (string-replace "\n" " " text) "\n\n"))
+
+(defun efrit-export--verbatim (text language format)
+  "Return TEXT, in LANGUAGE, as a verbatim block of FORMAT, `markdown' or `org'."
+  (let ((text (or text ""))
+        (end (if (string-suffix-p "\n" text) "" "\n")))
+    (if (eq format 'org)
+        ;; A comma keeps Org from reading a line of the text as its own syntax.
+        (concat "#+begin_src " language "\n"
+                (replace-regexp-in-string "^,*\\(?:\\*\\|#\\+\\)" ",\\&" text)
+                end "#+end_src\n\n")
+      ;; The fence must be longer than any run of backquotes in the text.
+      (let ((fence (make-string (1+ (seq-reduce #'max (mapcar #'length
+                                                              (split-string text "[^`]+" t))
+                                                2))
+                                ?`)))
+        (concat fence language "\n" text end fence "\n\n")))))
+
+(defun efrit-export-json (value)
+  "Return VALUE, from a reply of the sidecar, as JSON text on one line.
+A nil VALUE is an empty object."
+  (if value
+      (decode-coding-string (efrit-json-write value) 'utf-8)
+    "{}"))
 
 (provide 'efrit-transcript)
 ;;; efrit-transcript.el ends here

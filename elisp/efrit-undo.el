@@ -11,8 +11,8 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-change)
 (require 'efrit-edit)
+(require 'efrit-files)
 (require 'efrit-loop)
 (require 'efrit-tools)
 (require 'tabulated-list)
@@ -446,7 +446,7 @@ With a prefix argument, as FORCE, do so even if the file was changed since."
     (efrit-undo-view--undo efrit-loop-here (append after (list number)) (and force t) t)))
 
 (defun efrit-undo-view--labels (numbers)
-  "Return the labels of NUMBERS, a list of changes with the last first, as text."
+  "Return the labels of NUMBERS, of which the last comes first, as text."
   (mapconcat (apply-partially #'format "c%d") (reverse numbers) ", "))
 
 (defun efrit-undo-view--together (others)

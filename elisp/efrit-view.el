@@ -12,17 +12,14 @@
 (require 'efrit)
 (require 'efrit-anthropic)
 (require 'efrit-ask)
-(require 'efrit-attach)
-(require 'efrit-change)
 (require 'efrit-do)
 (require 'efrit-edit)
+(require 'efrit-files)
 (require 'efrit-loop)
 (require 'efrit-markdown)
 (require 'efrit-permissions)
-(require 'efrit-result)
 (require 'efrit-rpc)
 (require 'efrit-run)
-(require 'efrit-sessions)
 (require 'efrit-sidecar)
 (require 'efrit-status)
 (require 'efrit-tools)
@@ -562,6 +559,18 @@ Without a plan, as in a resumed session, make it from the arguments."
     (let ((figures (string-trim-left figures)))
       (concat " " (propertize " " 'display `(space :align-to (- right ,(1+ (string-width figures)))))
               figures))))
+
+(defun efrit-view-use-here ()
+  "Return the tool use at point or the nearest one above, or nil.
+Return nil as well on the line of a group of tool uses, or below it."
+  (let ((place (point))
+        item)
+    (while (and (setq item (efrit-item-before place))
+                (not (memq (efrit-item-kind item) '(use group))))
+      (setq place (1- (efrit-item-start item))))
+    (and item
+         (eq (efrit-item-kind item) 'use)
+         (efrit-item-data item))))
 
 ;;;; Groups
 

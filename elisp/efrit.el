@@ -14,11 +14,11 @@
 ;; enters its context window, stores every result, and runs the tools that
 ;; need only files and git.
 ;;
-;; This file has the version, all options, groups, faces and errors, and the
-;; autoloads of the commands.  Every other file requires it; the order of the
-;; files is in docs/architecture.md.  It is loaded when Emacs starts, so it
-;; requires nothing; efrit-remote requires cl-lib, seq and subr-x for all files
-;; that follow.
+;; This file has the version, all options, groups, faces and errors, the
+;; commands that read a task, and the autoloads of the others.  Every other file
+;; requires it; the order of the files is in docs/architecture.md.  It is loaded
+;; when Emacs starts, so it requires nothing; efrit-remote requires cl-lib, seq
+;; and subr-x for all files that follow.
 
 ;;; Code:
 
@@ -506,9 +506,75 @@ The mode line of the session's own buffer tells it in any case."
   :group 'efrit)
 
 (defcustom efrit-claude-url "https://api.anthropic.com/v1/messages"
-  "URL of the endpoint, any server with the Messages API.
-Give the whole address, with http:// or https:// in front."
+  "URL of the endpoint, any server with the API that `efrit-endpoint-api' names.
+Give the whole address, with http:// or https:// in front.  \\[efrit-model]
+and \\[efrit-add-provider] set this together with the API and the features."
   :type 'string :risky t)
+
+(defcustom efrit-endpoint-api 'messages
+  "The API of the endpoint: Messages, or Chat Completions."
+  :type '(choice (const :tag "Messages" messages) (const :tag "Chat Completions" chat))
+  :risky t)
+
+(defcustom efrit-endpoint-provider nil
+  "Name of the endpoint's provider in `efrit-providers', or nil for none.
+Prices and windows are looked up by it, and estimates learnt for it."
+  :type '(choice (const :tag "None" nil) string) :risky t)
+
+(defcustom efrit-endpoint-window nil
+  "Tokens that the model can hold at this endpoint; nil: as the sidecar knows."
+  :type '(choice (const :tag "As known" nil) natnum) :risky t)
+
+(defcustom efrit-endpoint-max-output nil
+  "Most tokens of a reply at this endpoint; nil: as the sidecar knows."
+  :type '(choice (const :tag "As known" nil) natnum) :risky t)
+
+(defconst efrit-preset-providers
+  '(("anthropic" :url "https://api.anthropic.com/v1/messages" :key "ANTHROPIC_API_KEY")
+    ("openai" :url "https://api.openai.com/v1/chat/completions" :api chat :key "OPENAI_API_KEY"
+     :features (usage effort max-completion-tokens developer system-messages images))
+    ("google" :url "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"
+     :api chat :key "GEMINI_API_KEY" :features (usage effort images thought-signatures))
+    ("mistral" :url "https://api.mistral.ai/v1/chat/completions" :api chat :key "MISTRAL_API_KEY"
+     :features (alternation short-ids images))
+    ("groq" :url "https://api.groq.com/openai/v1/chat/completions" :api chat :key "GROQ_API_KEY"
+     :features (usage max-completion-tokens))
+    ("deepseek" :url "https://api.deepseek.com/chat/completions" :api chat
+     :key "DEEPSEEK_API_KEY" :features (usage reasoning-back))
+    ("openrouter" :url "https://openrouter.ai/api/v1/chat/completions" :api chat
+     :key "OPENROUTER_API_KEY" :features (usage images reasoning-back))
+    ("x-ai" :url "https://api.x.ai/v1/chat/completions" :api chat :key "XAI_API_KEY"
+     :features (usage images system-messages))
+    ("ollama" :url "http://localhost:11434/v1/chat/completions" :api chat
+     :features (usage images))
+    ("lmstudio" :url "http://localhost:1234/v1/chat/completions" :api chat :features (usage))
+    ("llama.cpp" :url "http://localhost:8080/v1/chat/completions" :api chat :features (usage))
+    ("vllm" :url "http://localhost:8000/v1/chat/completions" :api chat :features (usage)))
+  "Known providers, as `efrit-providers' has them.")
+
+(defcustom efrit-providers nil
+  "Your providers, before those of `efrit-preset-providers'.
+Each is a list of a name and a plist: `:url', the whole address; `:api',
+`messages' or `chat'; `:features', as `efrit-claude-features'; `:key', an
+environment variable with the key, if `auth-source' has none for the host;
+and `:models', lists of a name and a plist with `:window' and `:max-output'
+in tokens.  Without `:models', the sidecar's price list is asked for them.
+\\[efrit-add-provider] asks a server, and adds what it finds."
+  :type '(alist :key-type (string :tag "Name")
+                :value-type (plist :options ((:url string) (:api symbol) (:features sexp)
+                                             (:key string) (:models sexp))))
+  :risky t)
+
+(defcustom efrit-small-window 16000
+  "Tokens of a window below which a model gets few tools and a short prompt.
+It gets `efrit-small-window-tools' alone, and a short system prompt."
+  :type 'natnum)
+
+(defcustom efrit-small-window-tools
+  '("project_files" "search_content" "read_file" "edit_file" "create_file" "run_command"
+    "recall_result")
+  "Names of the tools for models whose window is below `efrit-small-window'."
+  :type '(repeat string))
 
 (defcustom efrit-claude-headers nil
   "Additional headers of every request: an alist of strings."
@@ -516,12 +582,16 @@ Give the whole address, with http:// or https:// in front."
 
 (defcustom efrit-claude-features 'auto
   "Features of the endpoint besides plain messages.
-With `auto' everything at the vendor's own endpoint, and nothing
-elsewhere, since local servers may refuse unknown fields.  For a gateway
-to the vendor's models, choose the features it passes on."
+With `auto' those of the provider with this host in `efrit-providers' or
+`efrit-preset-providers'; everything at the vendor's own endpoint; and
+elsewhere nothing but the usage of a chat, since servers may refuse unknown
+fields.  docs/endpoint.md says what each feature is."
   :type '(choice (const auto)
                  (set (const cache) (const thinking) (const effort) (const task-budget)
-                      (const binding) (const diagnostics)))
+                      (const binding) (const diagnostics)
+                      (const usage) (const max-completion-tokens) (const developer)
+                      (const system-messages) (const alternation) (const short-ids)
+                      (const images) (const reasoning-back) (const thought-signatures)))
   :risky t)
 
 (defcustom efrit-claude-key-hosts '("api.anthropic.com")
@@ -895,26 +965,177 @@ Commands call this, since they can be run in any buffer by name."
 A relative name depends on the current folder: it may name a project's folder."
   (seq-filter #'file-name-absolute-p (default-value 'exec-path)))
 
-;;; Commands
+;;; The prompt of a task
+
+;; The commands that read a task need this file only, so that the first prompt
+;; is there at once; the other files are loaded, and the sidecar is started, while
+;; the person types.
+
+(defconst efrit-start--steps
+  '((require efrit-sidecar)
+    (efrit-start--sidecar)
+    (require efrit-run)
+    (efrit-start--find-project)
+    (require transient)
+    (require efrit-do)
+    (efrit-start--complete-files)
+    (require efrit-view)
+    (require auth-source))
+  "Functions to call behind the prompt, with their arguments, in this order.
+The sidecar comes first, since it takes longest to start.")
+
+(defconst efrit-start--pause 0.02
+  "Seconds from one step behind the prompt to the next.")
+
+(defvar efrit-do-history nil
+  "Messages that the person sent, latest first.")
+
+;;;###autoload
+(defun efrit-do (task &optional dry)
+  "Have the model do TASK in the project here.
+With an active region, the region is context.  With a prefix argument, as
+DRY, show first what would be sent, and what it would cost."
+  (interactive (list (efrit-start--read-task (efrit-start--prompt efrit-context-buffer))
+                     current-prefix-arg))
+  (efrit-do-task task dry))
+
+;;;###autoload
+(defun efrit-do-with-buffer (task)
+  "Have the model do TASK in the project here, with the text of this buffer."
+  (interactive (list (efrit-start--read-task (efrit-start--prompt 'text))))
+  (let ((efrit-context-buffer 'text))
+    (efrit-do-task task)))
+
+(defun efrit-do-remember (task)
+  "Add TASK to the history, unless it has a <private> tag.
+`savehist-mode' would write the private text to a file."
+  (unless (let ((case-fold-search t))
+            (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
+    (add-to-history 'efrit-do-history task)))
+
+(declare-function project-root "project" (project))
+(declare-function efrit-loop-root "efrit-loop" (loop) t)
+(declare-function efrit-loop-title "efrit-loop" (loop) t)
+(declare-function efrit-loop-latest "efrit-loop" (&optional root))
+(defvar efrit-loop-here)
+
+(defun efrit-start--prompt (context)
+  "Return the prompt for a task, which names project, session and context.
+CONTEXT is as in `efrit-context-buffer'."
+  (let* ((here (bound-and-true-p efrit-loop-here))
+         (root (if here (efrit-loop-root here) (efrit-start--root)))
+         (loop (or here (and root (featurep 'efrit-loop) (efrit-loop-latest root))))
+         (along (cond ((use-region-p)
+                       (format "with the region of %s"
+                               (efrit-count-text (count-lines (region-beginning) (region-end))
+                                                 "line")))
+                      ((and (eq context 'text) (not here))
+                       (concat "with the buffer " (efrit-start--short (buffer-name))))))
+         (session (cond ((null loop) (and root "new session"))
+                        ((efrit-loop-title loop)
+                         (format "session \"%s\"" (efrit-start--short (efrit-loop-title loop)))))))
+    (concat "Do"
+            (if root
+                (concat " in " (file-name-nondirectory (directory-file-name root)))
+              "")
+            (if (or session along)
+                (concat " (" (mapconcat #'identity (delq nil (list session along)) ", ") ")")
+              "")
+            ": ")))
+
+(defun efrit-start--root ()
+  "Return the root of the project here, or nil if it would take time to find one."
+  (unless (file-remote-p default-directory)
+    (let ((root (if (featurep 'project)
+                    (let ((project (project-current)))
+                      (and project (project-root project)))
+                  (locate-dominating-file default-directory ".git"))))
+      (and root (file-name-as-directory (expand-file-name root))))))
+
+(defun efrit-start--short (text)
+  "Return TEXT on one line, of at most 40 columns."
+  (truncate-string-to-width (mapconcat #'identity (split-string text) " ") 40 nil nil t))
+
+(defun efrit-start--read-task (prompt)
+  "Read a task with PROMPT, and add it to the history.
+Meanwhile load the other files and start the sidecar."
+  (let ((task (minibuffer-with-setup-hook #'efrit-start--prepare
+                (let ((history-add-new-input nil))
+                  (read-string prompt nil 'efrit-do-history)))))
+    (unless (equal task "")
+      (efrit-do-remember task))
+    task))
+
+;;;; Behind the prompt
+
+(defvar-local efrit-start--reading-task nil
+  "Non-nil in the minibuffer of a task.")
+
+(defun efrit-start--prepare ()
+  "Begin to work through `efrit-start--steps', one at a time, by timers."
+  (setq efrit-start--reading-task t)
+  (efrit-start--continue-later efrit-start--steps))
+
+(defun efrit-start--continue-later (todo)
+  "Work through TODO, a tail of `efrit-start--steps', after a pause."
+  (run-at-time efrit-start--pause nil #'efrit-start--continue todo default-directory))
+
+(defun efrit-start--continue (todo folder)
+  "Call the first function of TODO in FOLDER, and the others later.
+Wait while a key is to be read, and stop once the prompt is closed."
+  (let ((default-directory folder))
+    (cond ((null (active-minibuffer-window)))
+          ((input-pending-p) (efrit-start--continue-later todo))
+          (t (efrit-start--call (car todo))
+             (when (cdr todo)
+               (efrit-start--continue-later (cdr todo)))))))
+
+(defun efrit-start--call (step)
+  "Call the function of STEP; ignore errors, which come again when it is needed.
+A quit ends STEP and is passed on to the prompt as a key: as a mere flag, Emacs
+could lose it while it reads the output of a process."
+  (let ((inhibit-message t)
+        (inhibit-quit nil))
+    (condition-case nil
+        (apply (car step) (cdr step))
+      (quit (push ?\C-g unread-command-events))
+      (error nil))))
+
+(defun efrit-start--sidecar ()
+  "Start the sidecar of this machine, unless the folder here is remote."
+  (unless (file-remote-p default-directory)
+    (efrit-sidecar-start (efrit-host-of-folder default-directory))))
+
+(declare-function efrit-host-of-folder "efrit-sidecar" (folder))
+(declare-function efrit-attach-watch-minibuffer "efrit-do")
+
+(defun efrit-start--complete-files ()
+  "Have the minibuffer of a task complete the project's files behind an @."
+  (with-current-buffer (window-buffer (active-minibuffer-window))
+    (when efrit-start--reading-task
+      (efrit-attach-watch-minibuffer))))
+
+(defun efrit-start--find-project ()
+  "Look for the project here, to load the packages that find projects."
+  (unless (file-remote-p default-directory)
+    (project-current)))
+
+;;; Other commands
 
 (pcase-dolist (`(,file . ,commands)
                '(("efrit-ask" efrit-allow-once efrit-allow-for-session efrit-allow-for-project
                   efrit-deny-once efrit-deny-for-session efrit-deny-with-reason efrit-revise
                   efrit-allow-alike-for-session efrit-allow-alike-for-project efrit-permissions)
-                 ("efrit-budget" efrit-budget)
+                 ("efrit-budget" efrit-budget efrit-open-result)
                  ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
-                 ("efrit-demo" efrit-demo efrit-demo-end)
-                 ("efrit-doctor" efrit-doctor)
-                 ("efrit-memory" efrit-memory-search efrit-memory-timeline efrit-memory-save
-                  efrit-context-pack)
                  ("efrit-permissions" efrit-permissions-forget)
-                 ("efrit-result" efrit-open-result)
-                 ("efrit-sessions" efrit-resume efrit-sessions)
-                 ("efrit-setup" efrit-add-key efrit-use-local-server)
+                 ("efrit-sessions" efrit-resume efrit-sessions efrit-memory-search
+                  efrit-memory-timeline efrit-memory-save efrit-context-pack)
+                 ("efrit-setup" efrit-doctor efrit-add-key efrit-use-local-server efrit-demo
+                  efrit-demo-end)
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
-                 ("efrit-start" efrit-do efrit-do-with-buffer)
                  ("efrit-undo" efrit-redo efrit-undo efrit-undo-session)
                  ("efrit-menu" efrit efrit-model efrit-effort efrit-thinking efrit-limit)
                  ("efrit-view" efrit-stop-tool efrit-view efrit-copy)))
@@ -922,12 +1143,12 @@ A relative name depends on the current folder: it may name a project's folder."
     (autoload command file nil t)))
 
 (autoload 'efrit-session-view-show "efrit-view")
-(autoload 'efrit-restore-bookmark "efrit-restore")
-(autoload 'efrit-restore-jump "efrit-restore")
-(autoload 'efrit-restore-desktop "efrit-restore")
-(autoload 'efrit-restore-desktop-save "efrit-restore")
+(autoload 'efrit-restore-bookmark "efrit-sessions")
+(autoload 'efrit-restore-jump "efrit-sessions")
+(autoload 'efrit-restore-desktop "efrit-sessions")
+(autoload 'efrit-restore-desktop-save "efrit-sessions")
 (autoload 'efrit-batch-do "efrit-do")
-(autoload 'efrit-demo-batch "efrit-demo")
+(autoload 'efrit-demo-batch "efrit-setup")
 (autoload 'efrit-do-task "efrit-do")
 (autoload 'efrit-sidecar-start "efrit-sidecar")
 

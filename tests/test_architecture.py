@@ -43,7 +43,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("sessions", "memory.store", "results", "settings", "project", "budget"),
         *("storage.database", "storage.owner", "errors"),
     ),
+    "apis": ("conversation.blocks", "conversation.prefix", "budget", "errors"),
     "methods": (
+        "apis",
         *("wire.method", "wire.jsontext", "toolcalls", "conversation", "tools", "sessions"),
         *("results", "memory", "settings", "project", "budget", "changes", "storage.database"),
         *("characters", "errors"),

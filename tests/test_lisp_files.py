@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "elisp").glob("*.el")}
-MOST_FILES = 36
+MOST_FILES = 28
 REQUIRE = re.compile(r"\(require '(efrit[\w-]*)\)")
 PRIVATE = re.compile(r"[(']((?!efrit)[a-z][a-z0-9-]*--[a-z0-9-]+)")
 # Compared with, not called.
@@ -33,6 +33,7 @@ def test_every_command_is_loaded_from_the_file_that_defines_it() -> None:
     marked = {
         (name, file)
         for file, text in FILES.items()
+        if file != "efrit"  # it is loaded already
         for name in re.findall(r"^;;;###autoload\n\(\S+ (\S+)", text, re.MULTILINE)
     }
     known = set(re.findall(r"^\(autoload '(\S+) \"([\w-]+)\"", FILES["efrit"], re.MULTILINE))

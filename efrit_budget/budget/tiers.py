@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -13,6 +14,8 @@ from efrit_budget.errors import InvalidParamsError, JsonObject
 
 DEFAULT_TOTAL = 100_000
 MOST_TOKENS = 10_000_000
+ROUND = 100
+"""The system tier grows in steps of so many tokens, so that it does not change each turn."""
 
 AtLeastOne = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
 AtLeastNone = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
@@ -91,6 +94,34 @@ class Limits:
     def of(self, tier: Tier) -> int:
         """Return the size of one tier."""
         return self.tiers[tier]
+
+    def fitted(self, window: int, system: int) -> Limits:
+        """Return the limits for a model's window, in which the system tier has `system` tokens.
+
+        The other tiers shrink in proportion, and so does what a tool call may deliver. Limits that
+        fit the window stay as they are if their system tier is large enough, or if their tiers
+        were chosen one by one.
+        """
+        total = min(self.total, window)
+        scaled_system = self.of(Tier.SYSTEM) * total // self.total
+        needed = max(scaled_system, math.ceil(system / ROUND) * ROUND)
+        is_chosen = self.tiers != tier_sizes(self.total, {})
+        if total == self.total and (is_chosen or needed == scaled_system):
+            return self
+        rest, others = max(0, total - needed), self.total - self.of(Tier.SYSTEM)
+        sizes = {tier: size * rest // others for tier, size in self.tiers.items()}
+
+        def shrunken(tokens: int) -> int:
+            return max(1, tokens * rest // others)
+
+        return replace(
+            self,
+            total=total,
+            tiers=sizes | {Tier.SYSTEM: needed},
+            per_tool_default=shrunken(self.per_tool_default),
+            per_tool={name: shrunken(tokens) for name, tokens in self.per_tool.items()},
+            floor=shrunken(self.floor),
+        )
 
     def as_dict(self) -> JsonObject:
         """Return the limits by name, each tier among them."""

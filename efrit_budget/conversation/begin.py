@@ -8,6 +8,7 @@ from sqlite3 import Connection
 
 from efrit_budget.budget import bands
 from efrit_budget.budget.bands import Band
+from efrit_budget.budget.endpoint import NOT_DESCRIBED, Endpoint, Feature, stored_endpoint
 from efrit_budget.conversation import (
     calls,
     segments,
@@ -48,6 +49,8 @@ class Reason(StrEnum):
     """The prompt would be too large."""
     WARNING = "warning"
     """A warning stands in the system text, since the model takes no system messages."""
+    ORDER = "order"
+    """The endpoint wants alternating messages, and the latest message had no reply."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class TurnRequest:
     user_message: list[JsonObject] | None
     environment: str = ""
     """The text on date and place; rewrites renew it, but a change of it causes no rewrite."""
+    endpoint: Endpoint = NOT_DESCRIBED
+    withheld: int = 0
+    """The number of tools that are not offered, since the window is small."""
 
     def system_blocks(self) -> list[JsonObject]:
         """Return the system text as it is sent, with the environment last."""
@@ -70,7 +76,7 @@ class TurnRequest:
     def changed_parts(self, window: Window) -> tuple[Reason, ...]:
         """Return which of model, system text and tools are not those of the window."""
         same = {
-            Reason.MODEL: window.model == self.model,
+            Reason.MODEL: (window.model, window.endpoint) == (self.model, self.endpoint.as_text()),
             Reason.SYSTEM: window.client_system == valid_json(self.system),
             Reason.TOOLS: window.tool_set == tool_set(self.offers),
         }
@@ -115,14 +121,16 @@ def begin(
         if _is_all_sent(state, request):
             return BegunTurn(state, (), Assembly(window.next_place), (), sent_again=True)
         request = replace(request, user_message=None)
+    window, bounds, reasons = _take_changes(window, request, bounds)
+    notes = bounds.scaling_notes(request.withheld) if Reason.MODEL in reasons else ()
     window = replace(window, turn=window.turn + 1, clock=window.clock + 1)
     answer_unanswered(connection, window.session_id, window.clock)
-    notes: tuple[str, ...] = ()
     if request.user_message:
-        window, notes = user_message.store(connection, window, request.user_message, bounds)
+        window, cuts = user_message.store(connection, window, request.user_message, bounds)
+        notes += cuts
     state = load_state(connection, window, bounds)
     _check_waits_for_reply(connection, state)
-    state, reasons = _rewrite_if_needed(connection, state, request)
+    state, reasons = _rewrite_if_needed(connection, state, request, reasons)
     if Band(state.window.warned).rank > Band(window.warned).rank:
         notes += (bands.warning(bounds.prompt_limit - state.window.kept),)
     alert = append_alert(connection, state, request.system_blocks())
@@ -162,17 +170,29 @@ def _check_waits_for_reply(connection: Connection, state: WindowState) -> None:
         )
 
 
+def _take_changes(
+    window: Window, request: TurnRequest, bounds: Bounds
+) -> tuple[Window, Bounds, tuple[Reason, ...]]:
+    """Return window and bounds with the prefix of the request, and which of its parts changed."""
+    reasons = request.changed_parts(window)
+    if reasons:
+        window = _rebuild_prefix(window, request, bounds)
+        bounds = bounds.with_prefix(window.system_raw)
+    return window, bounds, reasons
+
+
 def _rewrite_if_needed(
-    connection: Connection, state: WindowState, request: TurnRequest
+    connection: Connection,
+    state: WindowState,
+    request: TurnRequest,
+    reasons: tuple[Reason, ...],
 ) -> tuple[WindowState, tuple[Reason, ...]]:
     """Rewrite the window if the prefix changed, a user edit waits, or the prompt is too large.
 
-    Return the state, and the reasons; the first request of a session is no rewrite.
+    Return the state, and the reasons, with those of the prefix (`reasons`) first; the first
+    request of a session is no rewrite.
     """
     bounds = state.bounds
-    reasons = request.changed_parts(state.window)
-    if reasons:
-        state = replace(state, window=_rebuild_prefix(state.window, request, bounds))
     plan = state.plan(connection)
     state = replace(state, window=_with_band(state.window, plan, bounds))
     window = state.window
@@ -180,6 +200,8 @@ def _rewrite_if_needed(
         reasons += (Reason.EDITS,)
     if state.used > bounds.plan_limit:
         reasons += (Reason.SIZE,)
+    if request.endpoint.has(Feature.ALTERNATION) and _lacks_reply(state):
+        reasons += (Reason.ORDER,)
     if not reasons:
         return state, ()
     if not plan.fits:
@@ -195,6 +217,12 @@ def _rewrite_if_needed(
     return WindowState(window, bounds, with_states(state.pieces, plan.states)), reasons
 
 
+def _lacks_reply(state: WindowState) -> bool:
+    """Return whether the latest message that was sent had no reply, as after an abort."""
+    sent = [piece for piece in state.pieces if piece.place is not None]
+    return bool(sent) and sent[-1].phase is not Phase.REPLY
+
+
 def _rebuild_prefix(window: Window, request: TurnRequest, bounds: Bounds) -> Window:
     """Rebuild the system text and tool schemas with the current warning and hints."""
     remaining = max(1, bounds.prompt_limit - window.kept)
@@ -204,6 +232,7 @@ def _rebuild_prefix(window: Window, request: TurnRequest, bounds: Bounds) -> Win
     return replace(
         window,
         model=request.model,
+        endpoint=request.endpoint.as_text(),
         client_system=valid_json(request.system),
         tool_set=tool_set(request.offers),
         system=valid_json(system),
@@ -280,6 +309,7 @@ def _insert_turn(connection: Connection, window: Window, digest: bytes | None) -
         window.turn,
         epoch=window.epoch,
         model=window.model or "",
+        provider=stored_endpoint(window.endpoint).provider,
         raw=raw + window.system_raw + window.head_raw,
         exact=exact,
         request=digest,

@@ -7,6 +7,8 @@ from efrit_budget.errors import Json, JsonObject
 
 IMAGE_TOKENS = 1_600
 """The tokens charged for any image: those of a large one, whatever the number of its bytes."""
+REASONING = "field"
+"""The member of a thinking block that names the field of a chat message which had the text."""
 THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -40,15 +42,15 @@ def sendable_blocks(blocks: list[JsonObject]) -> list[JsonObject]:
     The API refuses blank texts, thinking without a signature (it was broken off), and thinking
     at the end of a message.
     """
-    accepted = [
-        block
-        for block in blocks
-        if not is_blank(block)
-        and not (block.get("type") == "thinking" and not block.get("signature"))
-    ]
+    accepted = [block for block in blocks if not is_blank(block) and not _is_unsigned(block)]
     while accepted and accepted[-1].get("type") in THINKING:
         accepted.pop()
     return accepted
+
+
+def _is_unsigned(block: JsonObject) -> bool:
+    """Return whether a block is thinking that neither a signature nor a `field` lets come back."""
+    return block.get("type") == "thinking" and not (block.get("signature") or block.get(REASONING))
 
 
 def without_thinking(blocks: list[JsonObject]) -> list[JsonObject]:

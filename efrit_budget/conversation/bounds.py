@@ -1,13 +1,16 @@
 """The bounds of a session's prompt for a model."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from sqlite3 import Connection
 
 from efrit_budget.budget import bands
 from efrit_budget.budget.calibration import Calibration
+from efrit_budget.budget.endpoint import stored_endpoint
 from efrit_budget.budget.estimate import estimate, sampled
 from efrit_budget.budget.models import Model
 from efrit_budget.budget.tiers import Limits, Tier
@@ -34,7 +37,9 @@ COUNTED_WHOLE = 100_000
 class Bounds:
     """Limits, model and calibration of a prompt."""
 
+    session_limits: Limits
     limits: Limits
+    """The limits of the session, fitted to the model's window and to the prefix."""
     model: Model
     calibration: Calibration
 
@@ -47,6 +52,26 @@ class Bounds:
 
     plan_limit: int
     """The most tokens of a planned prompt: `prompt_limit` less the room for alerts and hints."""
+
+    def with_prefix(self, system_raw: int) -> Bounds:
+        """Return the bounds for a prefix whose estimate is `system_raw`."""
+        return _make_bounds(self.session_limits, self.model, self.calibration, system_raw)
+
+    def scaling_notes(self, withheld: int) -> tuple[str, ...]:
+        """Return a note that the model's window is below the session's total, or none.
+
+        `withheld` is the number of tools that are not offered for that reason.
+        """
+        if self.limits.total == self.session_limits.total:
+            return ()
+        tools = f" {withheld} tools are not offered." if withheld else ""
+        note = (
+            f"{self.model.name} has a window of {self.model.window:,} tokens, less than the budget "
+            f"of {self.session_limits.total:,}. The budget is scaled to it: "
+            f"{self.prompt_limit:,} for the prompt, {self.reply_limit:,} for a reply, and at most "
+            f"{self.limits.per_tool_default:,} for a tool's result.{tools}"
+        )
+        return (note,)
 
     @cached_property
     def head_limit(self) -> int:
@@ -83,17 +108,27 @@ class Bounds:
 def bounds_of(
     connection: Connection,
     limits: Limits,
-    model_name: str | None,
+    window: Window,
     model_named: Callable[[str], Model],
 ) -> Bounds:
-    """Return the bounds for a model, with safe defaults if it is unknown."""
-    model = model_named(model_name or "")
+    """Return the bounds for the model and the endpoint of a window; unknown models get defaults."""
+    model = stored_endpoint(window.endpoint).limit(model_named(window.model or ""))
     calibration = calibration_of(connection, model.name, model.factor)
+    if window.model is None:
+        model = replace(model, window=max(model.window, limits.total))
+    return _make_bounds(limits, model, calibration, window.system_raw)
+
+
+def _make_bounds(
+    session_limits: Limits, model: Model, calibration: Calibration, system_raw: int
+) -> Bounds:
+    limits = session_limits.fitted(model.window, calibration.tokens(system_raw))
     response = limits.tiers[Tier.RESPONSE]
     reply = max(1, min(response, model.max_output))
     prompt = min(limits.total - response, model.window - reply)
     alerts = sum(map(calibration.tokens, bands.alert_estimates(limits.total)))
     return Bounds(
+        session_limits,
         limits,
         model,
         calibration,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from sqlite3 import Connection
 
+from efrit_budget.budget.endpoint import Endpoint, stored_endpoint
 from efrit_budget.budget.models import Model
 from efrit_budget.conversation import calls, stored_pieces, turns, windows
 from efrit_budget.conversation.begin import BegunTurn, TurnRequest, begin
@@ -42,7 +43,7 @@ class Conversation:
         """Begin a turn and return the next request."""
         with self._database.writing() as connection:
             rows.update(connection, session.id, touched=time.time())
-            window, bounds = self.load(connection, session, request.model)
+            window, bounds = self.load(connection, session, request.model, request.endpoint)
             begun_turn = begin(connection, window, request, bounds)
             return (
                 _begin_reply(begun_turn, bounds)
@@ -56,29 +57,38 @@ class Conversation:
     def preview(self, session: Session, request: TurnRequest, *, caching: bool) -> JsonObject:
         """Return tokens, price and changes of the turn that would begin, without storing it."""
         with self._database.trying() as connection:
-            window, bounds = self.load(connection, session, request.model)
+            window, bounds = self.load(connection, session, request.model, request.endpoint)
             before = full_results(connection, session.id)
             cached_count = cached_tokens(connection, window, bounds.model) if caching else None
             begun_turn = begin(connection, window, request, bounds)
             remaining = full_results(connection, session.id)
         shrinking = [entry for number, entry in before.items() if number not in remaining]
-        return preview_reply(begun_turn, shrinking, cached_count)
+        provider = request.endpoint.provider
+        return preview_reply(begun_turn, shrinking, cached_count, provider)
 
     def next_prompts(
-        self, session: Session, models: Sequence[str], *, caching: bool
+        self, session: Session, models: Sequence[str], endpoint: Endpoint, *, caching: bool
     ) -> dict[str, JsonObject]:
         """Return tokens and price of the window as the next prompt, for each of the models."""
         with self._database.reading() as connection:
-            window = windows.load(connection, session.id)
             return {
                 name: next_prompt(
                     connection,
-                    window,
-                    bounds_of(connection, session.limits, name, self._model_named),
+                    *self.load(connection, session, name, endpoint),
+                    endpoint,
                     caching=caching,
                 )
                 for name in models
             }
+
+    def model(self, name: str, endpoint: Endpoint) -> Model:
+        """Return a model as it can be used at an endpoint."""
+        return endpoint.limit(self._model_named(name))
+
+    def endpoint(self, session: Session) -> Endpoint:
+        """Return the endpoint of the latest request."""
+        with self._database.reading() as connection:
+            return stored_endpoint(windows.load(connection, session.id).endpoint)
 
     def end(self, session: Session, reply: ModelReply) -> JsonObject:
         """Store the model's reply; return the budget, and the usage and price of the session."""
@@ -102,10 +112,10 @@ class Conversation:
         with self._database.reading() as connection:
             return load_state(connection, *self.load(connection, session)).snapshot()
 
-    def bounds(self, session: Session, model: str | None) -> Bounds:
-        """Return the bounds of the session for a model, by default the latest request's."""
+    def bounds(self, session: Session, model: str | None, endpoint: Endpoint | None) -> Bounds:
+        """Return the bounds for a model at an endpoint, by default those of the latest request."""
         with self._database.reading() as connection:
-            return self.load(connection, session, model)[1]
+            return self.load(connection, session, model, endpoint)[1]
 
     def messages(self, session: Session) -> JsonObject:
         """Return model, system text, tools and messages of the window as they were sent."""
@@ -155,12 +165,20 @@ class Conversation:
             return calls.count_by_session(connection)
 
     def load(
-        self, connection: Connection, session: Session, model: str | None = None
+        self,
+        connection: Connection,
+        session: Session,
+        model: str | None = None,
+        endpoint: Endpoint | None = None,
     ) -> tuple[Window, Bounds]:
-        """Return the window and its bounds for a model, by default that of the latest request."""
+        """Return the window, and its bounds for a model at an endpoint, by default the latest."""
         window = windows.load(connection, session.id)
-        name = window.model if model is None else model
-        return window, bounds_of(connection, session.limits, name, self._model_named)
+        wanted = replace(
+            window,
+            model=window.model if model is None else model,
+            endpoint=window.endpoint if endpoint is None else endpoint.as_text(),
+        )
+        return window, bounds_of(connection, session.limits, wanted, self._model_named)
 
 
 def measure_again(connection: Connection, state: WindowState, *, comes_back: bool) -> WindowState:

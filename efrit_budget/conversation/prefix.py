@@ -34,6 +34,22 @@ class Offer:
     hint: Hint | None = None
 
 
+def shortened(offer: Offer) -> Offer:
+    """Return the tool with the first sentence of each description alone, and without its hint."""
+    properties = {
+        name: {**member, "description": _first_sentence(member["description"])}
+        if isinstance(member, dict) and "description" in member
+        else member
+        for name, member in offer.input_schema.get("properties", {}).items()
+    }
+    schema = {**offer.input_schema, "properties": properties}
+    return Offer(offer.name, _first_sentence(offer.description), schema)
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].removesuffix(".") + "."
+
+
 def tool_set(offers: Iterable[Offer]) -> str:
     """Return a text that is equal for equal sets of tools; hints do not count."""
     return json.dumps(

@@ -1,9 +1,11 @@
 """Preview the next request without storing anything."""
 
 import json
+from collections.abc import Mapping
 from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import counts_of
+from efrit_budget.budget.endpoint import Endpoint
 from efrit_budget.budget.models import Model
 from efrit_budget.budget.prices import dollars
 from efrit_budget.conversation import calls, turns
@@ -47,25 +49,27 @@ def cached_tokens(connection: Connection, window: Window, model: Model) -> int |
 
 
 def next_prompt(
-    connection: Connection, window: Window, bounds: Bounds, *, caching: bool
+    connection: Connection, window: Window, bounds: Bounds, endpoint: Endpoint, *, caching: bool
 ) -> JsonObject:
-    """Return tokens and price of the window as the next prompt, for the model of the bounds.
+    """Return tokens and price of the window as the next prompt, for a model at an endpoint.
 
-    For another model than that of the latest request the window would be rewritten.
+    For another than that of the latest request the window would be rewritten.
     """
     state, name = load_state(connection, window, bounds), bounds.model.name
-    if name == window.model:
+    is_same = (name, endpoint.as_text()) == (window.model, window.endpoint)
+    if is_same:
         prompt = state.used
         cached = cached_tokens(connection, window, bounds.model) if caching else None
     else:
         prompt, cached = min(state.used, state.plan(connection).total), 0 if caching else None
     read, new = min(cached or 0, prompt), _kind_of_new(cached, prompt, bounds)
-    price = dollars(name, {new: prompt - read, "cache_read_input_tokens": read})
+    counts = {new: prompt - read, "cache_read_input_tokens": read}
+    price = dollars(name, counts, endpoint.provider)
     return {
         "prompt": {
             "tokens": prompt,
             "cached": read,
-            "rewritten": bool(window.epoch) and name != window.model,
+            "rewritten": bool(window.epoch) and not is_same,
             "dollars": price,
         }
     }
@@ -77,16 +81,21 @@ def _kind_of_new(cached: int | None, prompt: int, bounds: Bounds) -> str:
     return "input_tokens" if is_plain else "cache_creation_input_tokens"
 
 
-def preview_reply(begun: BegunTurn, shrinking: list[JsonObject], cached: int | None) -> JsonObject:
+def preview_reply(
+    begun: BegunTurn, shrinking: list[JsonObject], cached: int | None, provider: str
+) -> JsonObject:
     """Return the reply of `turn/preview`.
 
     `cached` are the tokens of the latest prompt that are cached, None if caching is off; each of
     `shrinking` is a result that the turn would compress or evict.
     """
+
+    def price(counts: Mapping[str, int]) -> float | None:
+        return dollars(bounds.model.name, counts, provider)
+
     budget, bounds = begun.state.snapshot(), begun.state.bounds
     prompt = sum(tier["used"] for tier in budget["tiers"].values())
     read = min(cached or 0, 0 if begun.rewritten else prompt)
-    name = bounds.model.name
     new = _kind_of_new(cached, prompt, bounds)
     return {
         "prompt": prompt,
@@ -96,9 +105,9 @@ def preview_reply(begun: BegunTurn, shrinking: list[JsonObject], cached: int | N
         "shrinking": shrinking,
         "notes": list(begun.notes),
         "dollars": {
-            "prompt": dollars(name, {new: prompt - read, "cache_read_input_tokens": read}),
-            "prompt_expired": dollars(name, {new: prompt}),
-            "longest_reply": dollars(name, {"output_tokens": bounds.reply_limit}),
+            "prompt": price({new: prompt - read, "cache_read_input_tokens": read}),
+            "prompt_expired": price({new: prompt}),
+            "longest_reply": price({"output_tokens": bounds.reply_limit}),
         },
         "budget": budget,
     }

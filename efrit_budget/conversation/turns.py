@@ -11,15 +11,16 @@ def insert(  # noqa: PLR0913  the columns
     *,
     epoch: int,
     model: str,
+    provider: str,
     raw: int,
     exact: int,
     request: bytes | None,
 ) -> None:
     """Insert a turn that begins."""
     connection.execute(
-        "INSERT INTO turns (session_id, number, epoch, model, begun, raw, exact, request)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (session_id, number, epoch, model, time.time(), raw, exact, request),
+        "INSERT INTO turns (session_id, number, epoch, model, provider, begun, raw, exact, request)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (session_id, number, epoch, model, provider, time.time(), raw, exact, request),
     )
 
 
@@ -66,9 +67,10 @@ def add_raw(connection: Connection, session_id: str, number: int, raw: int) -> N
 
 
 def list_usage(connection: Connection, session_id: str) -> list[Row]:
-    """Return model and usage of the turns that have ended."""
+    """Return model, provider, usage and `aborted` of the turns that have ended."""
     return connection.execute(
-        "SELECT model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL",
+        "SELECT model, provider, usage, aborted FROM turns"
+        " WHERE session_id = ? AND usage IS NOT NULL",
         (session_id,),
     ).fetchall()
 
@@ -78,8 +80,9 @@ def find_latest_usage(
 ) -> Row | None:
     """Return the latest ended turn that has usage, of those before a turn if given, or None."""
     row: Row | None = connection.execute(
-        "SELECT epoch, model, usage, ended FROM turns WHERE session_id = ? AND usage IS NOT NULL"
-        " AND (? IS NULL OR number < ?) ORDER BY number DESC LIMIT 1",
+        "SELECT epoch, model, provider, usage, ended FROM turns"
+        " WHERE session_id = ? AND usage IS NOT NULL AND (? IS NULL OR number < ?)"
+        " ORDER BY number DESC LIMIT 1",
         (session_id, before, before),
     ).fetchone()
     return row

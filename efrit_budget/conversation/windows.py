@@ -20,6 +20,8 @@ class Window:
     turn_ended: int = 0
     next_place: int = 0
     model: str | None = None
+    endpoint: str | None = None
+    """The endpoint of the latest request, as `Endpoint.as_text` stores it."""
     client_system: str | None = None
     registered: str = "[]"
     tool_set: str | None = None

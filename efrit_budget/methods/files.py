@@ -7,7 +7,7 @@ from pydantic import Field
 
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.errors import Json
-from efrit_budget.methods.params import SessionParams
+from efrit_budget.methods.params import EndpointParams, SessionParams
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.toolcalls.attachments import Attacher
 from efrit_budget.toolcalls.buffers import SessionProjects
@@ -24,6 +24,7 @@ class AttachParams(SessionParams):
     confirmed: Paths = Field(default_factory=list)
     beside: list[str] = Field(default_factory=list)
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    endpoint: EndpointParams | None = None
     blocks: bool = True
 
 
@@ -43,9 +44,10 @@ class FileMethods:
 
     def _attach(self, params: AttachParams, call: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
+        endpoint = None if params.endpoint is None else params.endpoint.endpoint()
         attacher = Attacher(
             self._projects.of(session),
-            self._conversation.bounds(session, params.model),
+            self._conversation.bounds(session, params.model, endpoint),
             call.cancellation.check,
             frozenset(params.confirmed),
             only_count=not params.blocks,

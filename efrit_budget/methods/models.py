@@ -5,11 +5,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from efrit_budget.budget.endpoint import Endpoint
 from efrit_budget.budget.models import known_names, model_named
-from efrit_budget.budget.prices import million_prices
+from efrit_budget.budget.prices import listed_models, million_prices
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.errors import Json, JsonObject
-from efrit_budget.methods.params import SessionId
+from efrit_budget.methods.params import EndpointParams, SessionId
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.wire.method import Call, Method, Params
 
@@ -17,8 +18,9 @@ ModelName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class ModelListParams(Params):
-    """The params of `models/list`."""
+    """The params of `models/list`; without names, the models are those that are known."""
 
+    endpoint: EndpointParams = EndpointParams()
     names: Annotated[list[ModelName], Field(max_length=100)] | None = None
     session_id: SessionId | None = None
     caching: bool = True
@@ -37,19 +39,30 @@ class ModelMethods:
         return [Method("models/list", ModelListParams, self._list)]
 
     def _list(self, params: ModelListParams, _: Call) -> Json:
-        names = known_names(self._additions) if params.names is None else params.names
+        endpoint = params.endpoint.endpoint()
+        names = self._known_names(endpoint) if params.names is None else params.names
         prompts: dict[str, JsonObject] = {}
         if params.session_id is not None:
             session = self._sessions.get(params.session_id)
-            prompts = self._conversation.next_prompts(session, names, caching=params.caching)
-        return {"models": [self._described(name) | prompts.get(name, {}) for name in names]}
+            prompts = self._conversation.next_prompts(
+                session, names, endpoint, caching=params.caching
+            )
+        return {
+            "models": [self._described(name, endpoint) | prompts.get(name, {}) for name in names]
+        }
 
-    def _described(self, name: str) -> JsonObject:
-        model = model_named(name, self._additions)
+    def _known_names(self, endpoint: Endpoint) -> list[str]:
+        """Return the names of an endpoint's models, from the price list or the table of models."""
+        if endpoint.provider:
+            return listed_models(endpoint.provider)
+        return known_names(self._additions)
+
+    def _described(self, name: str, endpoint: Endpoint) -> JsonObject:
+        model = endpoint.limit(model_named(name, self._additions))
         return {
             "name": name,
             "window": model.window,
             "max_output": model.max_output,
             "adaptive_thinking": model.adaptive_thinking,
-            "dollars": million_prices(name),
+            "dollars": million_prices(name, endpoint.provider),
         }

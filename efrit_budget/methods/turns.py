@@ -5,10 +5,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from efrit_budget.apis.form import put_into_form, take_reply
+from efrit_budget.budget.endpoint import Api
 from efrit_budget.conversation.begin import TurnRequest
 from efrit_budget.conversation.blocks import is_blank
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.conversation.end import ModelReply
+from efrit_budget.conversation.prefix import shortened
 from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import (
@@ -17,14 +20,14 @@ from efrit_budget.methods.json_text import (
     parse_inputs,
     parse_json,
 )
-from efrit_budget.methods.params import SessionParams
+from efrit_budget.methods.params import EndpointParams, SessionParams
 from efrit_budget.methods.tool_offers import Offers
 from efrit_budget.project.environment import environment
 from efrit_budget.sessions.rows import Session
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.toolcalls.arguments import redact_reply
 from efrit_budget.tools.registry import Registry
-from efrit_budget.wire.method import Call, Lane, Method, Number, as_object
+from efrit_budget.wire.method import Call, Lane, Method, Number, Params, as_object
 
 Blocks = list[JsonObject]
 NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinking")
@@ -32,10 +35,20 @@ NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinkin
 WITHHELD_NOTE = "What stands between <private> and </private> was not sent, and is kept nowhere."
 
 
+class SmallWindowParams(Params):
+    """The system text and the tools for a model whose window is smaller than `below` tokens."""
+
+    below: Annotated[int, Field(ge=0, le=1_000_000_000)]
+    system: str | Blocks
+    tools: Annotated[list[str], Field(max_length=1_000)]
+
+
 class PreviewParams(SessionParams):
     """The params of `turn/preview`."""
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
+    endpoint: EndpointParams = EndpointParams()
+    small_window: SmallWindowParams | None = None
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
     environment: Annotated[str, Field(max_length=200)] = ""
@@ -93,10 +106,12 @@ class TurnMethods:
     def _begin(self, params: TurnBeginParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
         self._sessions.check_owned(session.id)
-        answer = self._conversation.begin(session, self._wanted(session, params))
+        request = self._wanted(session, params)
+        answer = self._conversation.begin(session, request)
         answer["notes"] += _private_text_notes(params)
         if not params.caching:
             answer |= {name: _without_cache_marks(answer[name]) for name in ("system", "tools")}
+        answer = put_into_form(answer, request.endpoint)
         return as_json_texts(answer) if params.as_text else answer
 
     def _preview(self, params: PreviewParams, _: Call) -> Json:
@@ -108,18 +123,31 @@ class TurnMethods:
 
     def _wanted(self, session: Session, params: PreviewParams) -> TurnRequest:
         """Return the request for a turn, without private text, so that none of it is stored."""
+        endpoint = params.endpoint.endpoint()
+        model = self._conversation.model(params.model, endpoint)
+        system, offers = params.system, self._offers.of(session)
+        offered = offers
+        small = params.small_window
+        if small is not None and min(model.window, session.limits.total) < small.below:
+            system = small.system
+            offered = [shortened(offer) for offer in offers if offer.name in small.tools]
         return TurnRequest(
             model=params.model,
-            system=public(_without_blank_texts(_blocks("system", params.system, only=("text",)))),
-            offers=self._offers.of(session),
+            system=public(_without_blank_texts(_blocks("system", system, only=("text",)))),
+            offers=offered,
             user_message=public(_user_message_blocks(params.user_message)),
             environment=params.environment and environment(session.root, params.environment),
+            endpoint=endpoint,
+            withheld=len(offers) - len(offered),
         )
 
     def _end(self, params: TurnEndParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
         content, unreadable = parse_inputs(_reply_blocks(params))
         _check_tool_uses(content)
+        endpoint = self._conversation.endpoint(session)
+        if endpoint.api is Api.CHAT:
+            content = take_reply(content, endpoint, self._offers.of(session))
         content = redact_reply(self._registry, content)
         reply = ModelReply(
             params.turn_id,
@@ -138,10 +166,16 @@ class TurnMethods:
                 if misfit["tool_use_id"] not in {use["tool_use_id"] for use in unreadable}
             ],
         }
+        if endpoint.api is Api.CHAT:
+            answer["names"] = [block["name"] for block in content if block["type"] == "tool_use"]
+        answer = put_into_form(answer, endpoint)
         return as_json_texts(answer) if params.as_text else answer
 
     def _messages(self, params: MessagesParams, _: Call) -> Json:
-        answer = self._conversation.messages(self._sessions.get(params.session_id))
+        session = self._sessions.get(params.session_id)
+        answer = put_into_form(
+            self._conversation.messages(session), self._conversation.endpoint(session)
+        )
         return as_json_texts(answer) if params.as_text else answer
 
     def _transcript(self, params: SessionParams, _: Call) -> Json:

@@ -78,7 +78,7 @@ class Reservations:
                 if session_id == session.id
             }
             window = windows.load(connection, session.id)
-            bounds = bounds_of(connection, session.limits, window.model, self._model_named)
+            bounds = bounds_of(connection, session.limits, window, self._model_named)
             for tool_use_id in calls.find_ended(connection, session.id, others) if others else ():
                 del others[tool_use_id]
             announced = calls.count_announced(connection, session.id)

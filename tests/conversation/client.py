@@ -73,6 +73,8 @@ class Client:
         self.model = MODEL
         self.system_text: Any = SYSTEM
         self.environment = ""
+        self.request: dict[str, Any] = {}
+        """More params of `turn/begin`, such as `endpoint`."""
         self.messages: list[Block] = []
         self.system: list[Block] = []
         self.tools: list[Block] = []
@@ -129,7 +131,7 @@ class Client:
         if self.environment:
             given["environment"] = self.environment
         begun: dict[str, Any] = self.call(
-            "turn/begin", model=self.model, system=self.system_text, **given
+            "turn/begin", model=self.model, system=self.system_text, **self.request, **given
         )
         if begun["rewrite"] is not None:
             self.messages = begun["rewrite"]["messages"]

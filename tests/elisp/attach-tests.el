@@ -6,7 +6,7 @@
 ;;; Code:
 
 (require 'viewing)
-(require 'efrit-attach)
+(require 'efrit-do)
 (require 'efrit-sessions)
 
 (defconst attach-tests--two "

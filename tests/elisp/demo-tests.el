@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'viewing)
-(require 'efrit-demo)
+(require 'efrit-setup)
 
 (defun efrit-demo-tests--scenario (home)
   "Write the demo's scenario without its pauses into HOME; return the file."

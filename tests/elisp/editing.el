@@ -14,7 +14,7 @@
 (require 'ert)
 (require 'scripted)
 (require 'efrit-edit)
-(require 'efrit-change)
+(require 'efrit-files)
 (require 'efrit-rpc)
 (require 'efrit-tools)
 (require 'efrit-undo)

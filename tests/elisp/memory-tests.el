@@ -7,8 +7,8 @@
 
 (require 'cl-lib)
 (require 'ert)
+(require 'efrit-sessions)
 (require 'efrit-sidecar)
-(require 'efrit-memory)
 (require 'looping)
 
 ;;; What a model is told and offered

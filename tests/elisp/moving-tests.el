@@ -305,7 +305,7 @@ The STEPS are texts to type and commands to call."
           (should (eq evil-state 'emacs)))
         (evil-set-initial-state 'efrit-memory-mode 'normal)
         (with-temp-buffer
-          (require 'efrit-memory)
+          (require 'efrit-sessions)
           (efrit-memory-mode)
           (should (eq evil-state 'normal))))
     (evil-mode -1)))

@@ -13,11 +13,11 @@
 (require 'cl-lib)
 (require 'over-there)
 (require 'seq)
-(require 'efrit-doctor)
-(require 'efrit-rpc)
+(require 'efrit-files)
 (require 'efrit-remote)
+(require 'efrit-rpc)
 (require 'efrit-sessions)
-(require 'efrit-sync)
+(require 'efrit-setup)
 
 ;; From Emacs 30 on, without it no timer runs while TRAMP waits.
 (defvar tramp-dont-suspend-timers)

@@ -15,9 +15,9 @@
 (require 'compile)
 (require 'editing)
 (require 'over-there)
+(require 'efrit-files)
 (require 'efrit-tools)
 (require 'efrit-tools-build)
-(require 'efrit-sync)
 
 ;; From Emacs 30 on, without it no timer runs while TRAMP waits.
 (defvar tramp-dont-suspend-timers)

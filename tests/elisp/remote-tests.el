@@ -12,10 +12,10 @@
 (require 'cl-lib)
 (require 'over-there)
 (require 'efrit-do)
-(require 'efrit-transcript)
+(require 'efrit-files)
 (require 'efrit-run)
 (require 'efrit-sessions)
-(require 'efrit-sync)
+(require 'efrit-transcript)
 (require 'seq)
 
 ;; From Emacs 30 on, without it no timer runs while TRAMP waits.

@@ -19,7 +19,7 @@
 
 (require 'scripted)
 (require 'tramp-sh)
-(require 'efrit-sync)
+(require 'efrit-files)
 (require 'efrit-run)
 (require 'seq)
 

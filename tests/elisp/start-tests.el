@@ -12,7 +12,7 @@
 
 (require 'scripted)
 (require 'efrit-rpc)
-(require 'efrit-doctor)
+(require 'efrit-setup)
 (require 'lisp-mnt)
 
 (defun efrit-test--script (home text)

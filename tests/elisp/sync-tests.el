@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-sync)
+(require 'efrit-files)
 
 (defmacro efrit-sync-tests--with-buffer (loop &rest body)
   "Run BODY in a buffer that visits a.txt of a project, where LOOP is."

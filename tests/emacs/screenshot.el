@@ -14,9 +14,9 @@
 (require 'efrit)
 (require 'efrit-ask)
 (require 'efrit-budget)
-(require 'efrit-demo)
 (require 'efrit-loop)
 (require 'efrit-run)
+(require 'efrit-setup)
 (require 'efrit-view)
 
 (defconst efrit-screenshot--steps
