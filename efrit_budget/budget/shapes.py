@@ -83,15 +83,11 @@ class Pairs(NamedTuple):
     eighths: bytes
     rest: bytes
 
-    def codes(self, coded: bytes) -> bytes:
-        """Return a byte for each two neighbours, made of the classes of both."""
-        first = int.from_bytes(coded[:-1].translate(self.first), "little")
-        second = int.from_bytes(coded.translate(self.second), "little")
-        return (first << 8 | second).to_bytes(len(coded), "little")[1:]
-
     def cost(self, coded: bytes) -> float:
         """Return the tokens that probably end between two neighbours, added up over the text."""
-        codes = self.codes(coded)
+        first = int.from_bytes(coded[:-1].translate(self.first), "little")
+        second = int.from_bytes(coded.translate(self.second), "little")
+        codes = (first << 8 | second).to_bytes(len(coded), "little")[1:]
         return ones(codes.translate(self.eighths)) / 8 + ones(codes.translate(self.rest)) / 64
 
 
@@ -156,7 +152,7 @@ def turns_cost(bones: bytes) -> float:
     far = int.from_bytes(bones.translate(FAR), "little")
     turns = (far ^ far << 8).bit_count() - size * TURNS_SHARE
     letters = int.from_bytes(bones.translate(BESIDE), "little")
-    both = (letters >> 1 & letters << 8 | letters << 7 & letters) & every(1, size)
+    both = letters >> 1 & letters << 8 | letters << 7 & letters
     beside = both.bit_count() - size * TURNS_SHARE
     spaces = int.from_bytes(bones.translate(SPACES), "little")
     gaps = (spaces & ~(spaces << 8)).bit_count() - size * SPACES_SHARE

@@ -71,13 +71,11 @@ class Divided(NamedTuple):
     unbroken: int
     """The number of letters in runs so long that they are words of no language."""
 
-    def in_known(self) -> int:
-        """Return the number of letters in known words."""
-        return len(self.all.translate(None, b" _")) - len(self.rest.translate(None, b" _"))
-
-    def known_with_letters(self) -> int:
-        """Return the number of known words, `_` alone not counted."""
-        return self.known - self.all.count(b"_ ") - self.all.endswith(b"_")
+    def count_known(self) -> tuple[int, int]:
+        """Return the number of known words, `_` alone not counted, and of their letters."""
+        blanks = self.all.count(b"_ ") + self.all.endswith(b"_")
+        letters = len(self.all.translate(None, b" _")) - len(self.rest.translate(None, b" _"))
+        return self.known - blanks, letters
 
 
 NO_WORDS = Divided(b"", b"", 0, 0, 0)

@@ -245,8 +245,9 @@ def pairs(*packed: str) -> Pairs:
 
 def pair_counts(pairs: Pairs, coded: bytes) -> Numbers:
     """Count how often each pair of classes occurs."""
-    codes = np.frombuffer(pairs.codes(coded), np.uint8)
-    return np.bincount(codes, minlength=256).astype(np.float64)
+    first = np.frombuffer(coded[:-1].translate(pairs.first), np.uint8)
+    second = np.frombuffer(coded[1:].translate(pairs.second), np.uint8)
+    return np.bincount(first | second, minlength=256).astype(np.float64)
 
 
 def features(text: str) -> tuple[Numbers, float]:
