@@ -64,15 +64,13 @@ class Endpoint:
                 adaptive_thinking=False,
                 task_budgets=False,
             )
-        window = self.window or self._listed_window(model.name) or model.window
+        listed = listed_window(model.name, self.provider) if self.provider else None
+        window = self.window or listed or model.window
         return replace(
             model,
             window=window,
             max_output=min(self.max_output or model.max_output, window),
         )
-
-    def _listed_window(self, model: str) -> int | None:
-        return listed_window(model, self.provider) if self.provider else None
 
     def as_text(self) -> str | None:
         """Return the endpoint as it is stored: a JSON text, or None for one without a description.

@@ -17,7 +17,7 @@ from unicodedata import normalize
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import PATTERNS, count_patterns, odd_cost, ones, parts_cost
 from efrit_budget.budget.thin import RULERS, few_pairs, stretches
-from efrit_budget.budget.words import CONTINUING, divided, made_of_few
+from efrit_budget.budget.words import CONTINUING, divided
 
 SAMPLE = 2048
 SLICES = 16
@@ -132,7 +132,7 @@ def measure(text: str) -> float:
     text, raw = joined(text)
     bones = raw.translate(None, CONTINUING)
     unknown = divided(bones)
-    in_words = weights.UNKNOWN.cost(unknown.rest) + FEW_LETTERS_COST * made_of_few(unknown.rest)
+    in_words = weights.UNKNOWN.cost(unknown.rest) + FEW_LETTERS_COST * unknown.of_few
     odd = odd_cost(bones)
     found = weights.JOINTS.cost(bones) + in_words + odd
     found += weights.COSTS["pieces"] * unknown.pieces + UNBROKEN_COST * unknown.unbroken

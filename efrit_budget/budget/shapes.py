@@ -24,8 +24,9 @@ def kind_of(lead: int) -> int:
 
 
 KINDS = bytes(map(kind_of, range(256)))
-BLANKS = bytes(ord("x" if kind & SOLID else " ") for kind in KINDS)
-"""Maps the first byte of a blank to a space, any other byte to x."""
+IN_PARTS = bytes(kind & (LETTER | DIGIT | MARK) for kind in KINDS)
+BLANKS = bytes(ord("x" if kind & SOLID else "\n" if kind else " ") for kind in KINDS)
+"""Maps a space to itself, the first bytes of other blanks to a newline, any other byte to x."""
 BLANKS_AND_DIGITS = bytes(
     ord("0" if kind == SOLID | DIGIT else "x" if kind else " ") for kind in KINDS
 )
@@ -96,25 +97,19 @@ def ones(coded: bytes) -> int:
     return int.from_bytes(coded, "little").bit_count()
 
 
-@lru_cache(maxsize=8)
-def every(byte: int, size: int) -> int:
-    """Return the number that consists of `size` equal bytes."""
-    return int.from_bytes(bytes([byte]) * size, "little")
-
-
 @lru_cache(maxsize=1)
 def parts_cost(bones: bytes) -> float:
     """Return the least tokens that end within a text: one for each part that no token exceeds.
 
     A part is a run of letters, of digits or of marks with the space before it, or of blanks.
     """
-    size = len(bones)
-    kinds = int.from_bytes(bones.translate(KINDS), "little")
+    kinds = int.from_bytes(bones.translate(IN_PARTS), "little")
     before = kinds << 8
-    begin = ((kinds | before) ^ before) & every(LETTER | DIGIT | MARK, size)
-    behind_line = kinds & before << 1 & every(SOLID, size)
-    parts = (begin | behind_line).bit_count() + bones.translate(BLANKS).count(b"  x") - 1
-    return parts + DIGIT_MORE * (kinds & ~begin & every(DIGIT, size)).bit_count()
+    begin = (kinds | before) ^ before
+    blanks = bones.translate(BLANKS)
+    behind_blanks = blanks.count(b"\nx") + blanks.replace(b"\n", b" ").count(b"  x")
+    digits = (kinds & before).to_bytes(len(bones), "little").count(DIGIT)
+    return begin.bit_count() + behind_blanks - 1 + DIGIT_MORE * digits
 
 
 def count_patterns(bones: bytes) -> list[int]:

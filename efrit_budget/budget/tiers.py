@@ -91,10 +91,6 @@ class Limits:
         ),
     ] = 20_000
 
-    def of(self, tier: Tier) -> int:
-        """Return the size of one tier."""
-        return self.tiers[tier]
-
     def fitted(self, window: int, system: int) -> Limits:
         """Return the limits for a model's window, in which the system tier has `system` tokens.
 
@@ -103,12 +99,12 @@ class Limits:
         were chosen one by one.
         """
         total = min(self.total, window)
-        scaled_system = self.of(Tier.SYSTEM) * total // self.total
+        scaled_system = self.tiers[Tier.SYSTEM] * total // self.total
         needed = max(scaled_system, math.ceil(system / ROUND) * ROUND)
-        is_chosen = self.tiers != tier_sizes(self.total, {})
-        if total == self.total and (is_chosen or needed == scaled_system):
+        is_enough = needed == scaled_system
+        if total == self.total and (is_enough or self.tiers != tier_sizes(self.total, {})):
             return self
-        rest, others = max(0, total - needed), self.total - self.of(Tier.SYSTEM)
+        rest, others = max(0, total - needed), self.total - self.tiers[Tier.SYSTEM]
         sizes = {tier: size * rest // others for tier, size in self.tiers.items()}
 
         def shrunken(tokens: int) -> int:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from efrit_budget.budget import estimate as estimator
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import PATTERNS, Pairs, count_patterns, ones
-from efrit_budget.budget.words import CONTINUING, divided, known_words, parted
+from efrit_budget.budget.words import CONTINUING, divided, known_words
 from tests.benchmarks import fit_classes
 from tests.benchmarks.corpora import Chunk, build
 from tests.benchmarks.corpora_languages import language_texts
@@ -67,7 +67,7 @@ def listed_words(chunks: Sequence[Chunk], real: Sequence[int]) -> list[str]:
     use: dict[str, float] = defaultdict(float)
     for chunk, tokens in zip(chunks, real, strict=True):
         bones = chunk.text.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
-        for word, times in Counter(parted(bones)[1].decode("ascii").split()).items():
+        for word, times in Counter(divided(bones).all.decode("ascii").split()).items():
             use[word] += times / tokens
     whole = claude_words()
     known = [word for word in sorted(use, key=lambda word: -use[word]) if word in whole]

@@ -176,8 +176,7 @@ def _running(
     begun = time.monotonic()
     child = groups.start(begin if start is None else partial(start, begin), cancellation, origin)
     try:
-        with cancellation.calling(lambda: child.signal(signal.SIGTERM)):
-            yield child
+        yield child
     finally:
         child.finish()
         ended = (child.process.returncode, time.monotonic() - begun)
@@ -264,6 +263,7 @@ class _Collector:
                 self.child.finish()
                 self.leave_at = moment + PATIENCE_SECONDS
             elif self.cancellation.cancelled:
+                self.child.signal(signal.SIGTERM)
                 by_person = self.cancellation.by_person
                 self.kill_at = moment + (STOP_SECONDS if by_person else TERMINATE_SECONDS)
             elif moment >= self.deadline or (moment >= self.look_at and self._only_waits(moment)):

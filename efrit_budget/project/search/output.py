@@ -9,7 +9,7 @@ from efrit_budget.project.processes.run import Finished
 from efrit_budget.project.search.hits import MATCHED, MOST_STORED, Block, Hits, cut_block
 from efrit_budget.project.search.ripgrep import PatternError
 from efrit_budget.project.search.scope import Scope
-from efrit_budget.project.search.secret_files import NO_PROGRAM, reported_names
+from efrit_budget.project.search.secret_files import NO_PROGRAM, REPORT, reported_name
 
 MOST_COMPLAINT = 600
 STATS = re.compile(
@@ -40,7 +40,8 @@ def read_hits(finished: Finished, scope: Scope, *, count: bool, alone: bool) -> 
         said = finished.stderr.decode("utf-8", "replace").strip()
         raise PatternError(said.removeprefix("rg: ")[:MOST_COMPLAINT] or "rg was ended")
     denied = map(os.fsdecode, DENIED.findall(finished.stderr))
-    secret = [*reported_names(finished.stderr), *filter(scope.leaves_out, denied)]
+    secret = [*map(reported_name, REPORT.findall(finished.stderr))]
+    secret += filter(scope.leaves_out, denied)
     complaints = len(COMPLAINTS.findall(finished.stderr))
     totals = Hits(
         matches=int(found[1]),

@@ -10,7 +10,12 @@ from pathlib import Path
 
 from efrit_budget.project.project import Located, Project
 from efrit_budget.project.search.globs import Glob, exactly
-from efrit_budget.project.search.secret_files import MOST_BY_NAME, SecretNames
+from efrit_budget.project.search.secret_files import (
+    MOST_BY_NAME,
+    SecretNames,
+    flags_by_name,
+    flags_by_pattern,
+)
 from efrit_budget.project.search.walk import Walk
 
 
@@ -54,7 +59,10 @@ def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) 
     covered = _covered(walk, project, flags, glob) if project.buffers else []
     unsaved = [buffer for buffer in covered if not secrets.holds(buffer.name)]
     flags += [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
-    return Scope([*flags, *secrets.flags(walk, flags)], unsaved, secrets, begun)
+    excluding = flags_by_pattern(secrets)
+    if excluding is None:
+        excluding = flags_by_name(walk, flags, secrets)
+    return Scope([*flags, *excluding], unsaved, secrets, begun)
 
 
 def _flags(walk: Walk, glob: Glob) -> list[str]:

@@ -24,6 +24,7 @@ REPORT = re.compile(
     rb"(?s)preprocessor command could not start: '\"%b\" \"((?:[^\"\\]|\\.)*)\"'"
     % NO_PROGRAM.encode()
 )
+"""The report of rg on a file that it leaves unread because it is secret."""
 ESCAPE = re.compile(rb"(?s)\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]+)\}|(.))")
 """An escape in a reported name: of a byte, of a character by its number, or of a sign."""
 
@@ -39,23 +40,26 @@ class SecretNames:
         """Return whether the file at a path from the root is likely to hold secrets."""
         return self.secrets.holds(self.top + name)
 
-    def flags(self, walk: Walk, limits: Sequence[str]) -> list[str]:
-        """Return the flags by which rg, limited by other flags, reports secret files unread."""
-        globs = _globs(self.secrets, self.top)
-        if globs is None:
-            names = [name for name in walk.names(limits) if self.holds(name)]
-            globs = [exactly(name) for name in names] if len(names) <= MOST_BY_NAME else ["**"]
-        if all(glob.startswith("!") for glob in globs):  # else rg would read no file at all
-            return []
-        return [f"--pre={NO_PROGRAM}", *(f"--pre-glob={glob}" for glob in globs)]
-
 
 @lru_cache
-def _globs(secrets: Secrets, top: str) -> Sequence[str] | None:
-    """Return rg's globs for the secret files below `top`; None if none mean the same."""
-    if NOT_PLAIN.search("".join(secrets.patterns)):
+def flags_by_pattern(names: SecretNames) -> Sequence[str] | None:
+    """Return the flags by which rg reports secret files unread; None if no glob means the same."""
+    patterns, top = names.secrets.patterns, names.top.casefold()
+    if NOT_PLAIN.search("".join(patterns)):
         return None
-    return [glob for pattern in secrets.patterns for glob in _translated(pattern, top.casefold())]
+    return _flags([glob for pattern in patterns for glob in _translated(pattern, top)])
+
+
+def flags_by_name(walk: Walk, limits: Sequence[str], names: SecretNames) -> Sequence[str]:
+    """Return these flags for the secret files that rg visits now, limited by other flags."""
+    secret = [name for name in walk.names(limits) if names.holds(name)]
+    return _flags(list(map(exactly, secret)) if len(secret) <= MOST_BY_NAME else ["**"])
+
+
+def _flags(globs: Sequence[str]) -> Sequence[str]:
+    if all(glob.startswith("!") for glob in globs):  # rg would read no file at all
+        return []
+    return [f"--pre={NO_PROGRAM}", *(f"--pre-glob={glob}" for glob in globs)]
 
 
 def _translated(pattern: str, top: str) -> Iterator[str]:
@@ -78,9 +82,9 @@ def _glob(pattern: str, star: str) -> str:
     return re.sub(r"\*+", star, "".join(any_case))
 
 
-def reported_names(stderr: bytes) -> list[str]:
-    """Return the files that rg reports unread because they are secret."""
-    return [os.fsdecode(ESCAPE.sub(_meant_sign, name)) for name in REPORT.findall(stderr)]
+def reported_name(quoted: bytes) -> str:
+    """Return the name of a file in a `REPORT`."""
+    return os.fsdecode(ESCAPE.sub(_meant_sign, quoted))
 
 
 def _meant_sign(escape: re.Match[bytes]) -> bytes:

@@ -14,6 +14,7 @@ from efrit_budget.project.processes.run import Finished
 from efrit_budget.project.search.ripgrep import run_rg
 
 FLAGS = ("--no-config", "--color=never", "--hidden", "--no-follow", "--no-mmap")
+IN_REPOSITORY, ELSEWHERE = ("--no-ignore-dot",), ("--no-require-git", "--no-ignore-parent")
 NEVER = "--glob=!.git"
 """The flag that leaves out `.git`; it comes last, since the last matching glob decides."""
 
@@ -29,16 +30,6 @@ class Walk:
     cancellation: Cancellation
 
     @cached_property
-    def _flags(self) -> list[str]:
-        """The rg flags of every command of this walk.
-
-        They respect ignore files: in a repository those of git, elsewhere those below the root.
-        """
-        if in_repository(self.root):
-            return [*FLAGS, "--no-ignore-dot"]
-        return [*FLAGS, "--no-require-git", "--no-ignore-parent"]
-
-    @cached_property
     def _readable(self) -> tuple[Path, ...]:
         """The files that rg may read: the root and git's ignore rules."""
         ignoring = [folder / ".gitignore" for folder in self.root.parents]
@@ -52,10 +43,14 @@ class Walk:
         return (self.root, *plain, *personal_files())
 
     def run(self, flags: Sequence[str], kept_bytes: int | None = None) -> Finished:
-        """Run rg on the files of this walk."""
+        """Run rg on the files of this walk.
+
+        Files are ignored by the rules of git in a repository, elsewhere by those below the root.
+        """
+        ignoring = IN_REPOSITORY if in_repository(self.root) else ELSEWHERE
         target = [] if self.target == "." else ["--", self.target]
         return run_rg(
-            [str(self.rg), *self._flags, *flags, NEVER, *target],
+            [str(self.rg), *FLAGS, *ignoring, *flags, NEVER, *target],
             cwd=self.root,
             cancellation=self.cancellation,
             readable=self._readable,
