@@ -53,18 +53,6 @@ class Share:
     written: dict[str, int] = field(default_factory=lambda: {"5m": 0, "1h": 0})
     fresh: int = 0
 
-    def as_usage(self) -> JsonObject:
-        """Return the counts as the API's `usage` object has them."""
-        return {
-            "input_tokens": self.fresh,
-            "cache_creation_input_tokens": sum(self.written.values()),
-            "cache_read_input_tokens": self.read,
-            "cache_creation": {
-                "ephemeral_5m_input_tokens": self.written["5m"],
-                "ephemeral_1h_input_tokens": self.written["1h"],
-            },
-        }
-
 
 def prompt(conversation: ParsedRequest, meter: Meter) -> CachedPrompt:
     """Return the prompt of a request, cut into units with their cache marks."""

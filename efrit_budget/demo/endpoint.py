@@ -16,15 +16,17 @@ from typing import Final
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Reply, new_id
 from efrit_budget.demo.service import Service, unstreamable
-from efrit_budget.demo.stream import Event, events
+from efrit_budget.demo.stream import Event
+from efrit_budget.demo.wire import Wire
 from efrit_budget.errors import JsonObject
 
 LOOPBACK: Final = "127.0.0.1"
 NOWHERE = Path(os.devnull)
 MOST_BYTES = 32 << 20
 """The largest body that the API accepts."""
+COUNT = "/v1/messages/count_tokens"
+PATHS = ("/v1/messages", COUNT)
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
-PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 
 
 class Recorder:
@@ -70,9 +72,10 @@ class EndpointServer(ThreadingMixIn, TCPServer):
 
 @dataclass
 class Exchange:
-    """A request in progress."""
+    """A request in progress, and the wire that it came by."""
 
-    request_id: str = field(default_factory=lambda: new_id("req"))
+    wire: Wire
+    request_id: str = field(default_factory=lambda: new_id("req_01"))
     raw: bytes = b""
     betas: frozenset[str] = frozenset()
     received: float = field(default_factory=time.time)
@@ -90,13 +93,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request for a message or for a token count."""
-        exchange = Exchange()
+        exchange = Exchange(self._wire())
         try:
             exchange.raw = self._body()
-            path = self._known_path()
-            exchange.betas = self.server.service.check_headers(self._headers())
-            if path.endswith("count_tokens"):
-                counted = self.server.service.count(exchange.raw, exchange.betas)
+            self._check_path()
+            exchange.betas = exchange.wire.check_headers(self._headers())
+            if self._path() == COUNT:
+                counted = self.server.service.messages.count(exchange.raw, exchange.betas)
                 self._record(exchange, 200, None)
                 self._send(exchange, 200, counted)
             else:
@@ -106,9 +109,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with an error: there is nothing to fetch."""
-        status = 405 if self.path.startswith("/v1/messages") else 404
+        status = 405 if self._path() in PATHS else 404
         message = "Method Not Allowed" if status == 405 else "Not found"
-        self._refuse(Exchange(), ApiError(message, status=status))
+        self._refuse(Exchange(self._wire()), ApiError(message, status=status))
 
     def version_string(self) -> str:
         """Return the value of the `server` header."""
@@ -119,12 +122,17 @@ class Handler(BaseHTTPRequestHandler):
 
     # Reading
 
-    def _known_path(self) -> str:
-        """Return the path without a query such as `?beta=true`; raise if the path is unknown."""
-        path = self.path.partition("?")[0]
-        if path not in PATHS:
+    def _path(self) -> str:
+        """Return the path without a query such as `?beta=true`."""
+        return self.path.partition("?")[0]
+
+    def _check_path(self) -> None:
+        if self._path() not in PATHS:
             raise ApiError("Not found", status=404)
-        return path
+
+    def _wire(self) -> Wire:
+        """Return the wire that a path belongs to."""
+        return self.server.service.messages
 
     def _headers(self) -> dict[str, str]:
         """Return the headers by lower-case name; join the values of a repeated header."""
@@ -167,7 +175,8 @@ class Handler(BaseHTTPRequestHandler):
     # Answering
 
     def _answer(self, exchange: Exchange) -> None:
-        reply = self.server.service.answer(exchange.raw, exchange.betas)
+        wire = exchange.wire
+        reply = self.server.service.answer(wire, exchange.raw, exchange.betas)
         time.sleep(reply.entry.wait_ms / 1000)
         if json.loads(exchange.raw).get("stream"):
             try:
@@ -176,11 +185,11 @@ class Handler(BaseHTTPRequestHandler):
                 self._record(exchange, 200, reply, "the client hung up")
                 raise
             return
-        if error := unstreamable(reply):
+        if error := unstreamable(wire, reply):
             raise error
         time.sleep(len(reply.blocks) * reply.entry.delay_ms / 1000)
         self._record(exchange, 200, reply)
-        self._send(exchange, 200, reply.message())
+        self._send(exchange, 200, wire.body(reply))
 
     def _stream(self, exchange: Exchange, reply: Reply) -> None:
         self.send_response(200)
@@ -189,7 +198,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         waiting: Event | None = None
-        for event in events(reply, exchange.request_id):
+        for event in exchange.wire.events(reply, exchange.request_id):
             if waiting is not None:
                 self._chunk(waiting.data)
             waiting = event
@@ -211,7 +220,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _refuse(self, exchange: Exchange, error: ApiError) -> None:
-        body = error.body(exchange.request_id)
+        body = exchange.wire.error_body(error, exchange.request_id)
         self._record(exchange, error.status, None, error=error.message)
         self._send(exchange, error.status, body, error.headers)
 
@@ -230,7 +239,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _send_headers(self, exchange: Exchange, headers: Mapping[str, str]) -> None:
-        self.send_header("request-id", exchange.request_id)
+        self.send_header(exchange.wire.id_header, exchange.request_id)
         for name, value in headers.items():
             self.send_header(name, value)
 
@@ -251,7 +260,7 @@ class Handler(BaseHTTPRequestHandler):
                 "path": self.path,
                 "betas": sorted(exchange.betas),
                 "body": body,
-                "usage": None if reply is None else reply.final_usage(),
+                "usage": None if reply is None else exchange.wire.usage(reply),
                 "stop_reason": None if reply is None else reply.stop_reason,
                 "error": error,
                 "times": {

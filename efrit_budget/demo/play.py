@@ -33,7 +33,7 @@ class Player:
     def find(self, conversation: ParsedRequest) -> Played:
         """Return the conversation that a request continues, or a new one.
 
-        A conversation is recognized by its `metadata.user_id`; else by the id of a tool use of our
+        A conversation is recognized by its user's id; else by the id of a tool use of our
         replies, as a client may rewrite everything else; else by a block of its first message.
         A first message that was answered before begins another conversation.
         """
@@ -86,9 +86,8 @@ class Player:
 
 def _keys(conversation: ParsedRequest) -> list[str]:
     """Return the user's id, or else digests of the first message, to identify a conversation."""
-    user_id = (conversation.body.get("metadata") or {}).get("user_id")
-    if user_id is not None:
-        return [f"user_id {user_id}"]
+    if conversation.user_id is not None:
+        return [f"user_id {conversation.user_id}"]
     blocks = conversation.turns[0].of_type("text", "image")
     return [_digest(plain(placed.block)) for placed in blocks] or ["nothing"]
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from efrit_budget.demo.messages.shapes import BETAS, MessageRequest, check_shape
 from efrit_budget.demo.refusals import ApiError
-from efrit_budget.demo.shapes import BETAS, MessageRequest, check_shape
 from tests.demo.running import (
     MODEL,
     TOOL,

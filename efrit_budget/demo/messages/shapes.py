@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
 
+from efrit_budget.demo.conversation import as_blocks
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.errors import Json, JsonObject
 
@@ -29,11 +30,6 @@ class Marked(Shape):
     """A block that can carry a cache mark."""
 
     cache_control: CacheControl | None = None
-
-
-def as_blocks(content: Any) -> Any:
-    """Return a string as a list of one text block, anything else unchanged."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 class TextBlock(Marked):

@@ -1,0 +1,84 @@
+"""Write a reply as the events of the Messages API."""
+
+from collections.abc import Iterator
+
+from efrit_budget.demo.messages.errors import MESSAGES, error_body
+from efrit_budget.demo.messages.reply import message, usage
+from efrit_budget.demo.refusals import status_of
+from efrit_budget.demo.replies import Reply
+from efrit_budget.demo.stream import Event, Stream, encode_event
+from efrit_budget.errors import Json, JsonObject
+
+BLANK: dict[str, JsonObject] = {
+    "text": {"text": ""},
+    "thinking": {"thinking": "", "signature": ""},
+    "tool_use": {"input": {}},
+}
+"""The members of a block that its start event has empty, by type."""
+DELTAS = {
+    "text": ("text_delta", "text"),
+    "thinking": ("thinking_delta", "thinking"),
+    "tool_use": ("input_json_delta", "partial_json"),
+}
+"""The type of a block's deltas, and the member that holds the piece, by the block's type."""
+
+
+class MessagesStream(Stream):
+    """Writes a reply as events, each with its name."""
+
+    malformed = b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
+
+    def __init__(self, reply: Reply, request_id: str) -> None:
+        super().__init__(reply)
+        self._request_id = request_id
+
+    def start(self) -> Iterator[Event]:
+        """Yield the message without content and stop reason."""
+        nothing: JsonObject = {"content": [], "stop_reason": None, "stop_details": None}
+        begun = {**usage(self.reply, is_final=False), "output_tokens": 1}
+        yield _event("message_start", message={**message(self.reply), **nothing, "usage": begun})
+
+    def begin(self, index: int) -> Iterator[Event]:
+        """Yield the block without its content, then a ping behind the first block."""
+        block = self.reply.blocks[index]
+        yield _event(
+            "content_block_start", index=index, content_block={**block, **BLANK[block["type"]]}
+        )
+        if index == 0:
+            yield _event("ping")
+        if block["type"] == "tool_use":
+            yield self.piece(index, "")
+
+    def piece(self, index: int, text: str) -> Event:
+        """Return a delta of a block."""
+        kind, member = DELTAS[self.reply.blocks[index]["type"]]
+        return _delta(index, {"type": kind, member: text})
+
+    def finish(self, index: int) -> Iterator[Event]:
+        """Yield the signature of thinking, then the end of the block."""
+        block = self.reply.blocks[index]
+        if block["type"] == "thinking":
+            yield _delta(index, {"type": "signature_delta", "signature": block["signature"]})
+        yield _event("content_block_stop", index=index)
+
+    def end(self) -> Iterator[Event]:
+        """Yield the stop reason and the usage, then the end of the message."""
+        whole = message(self.reply)
+        delta = {name: whole[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
+        final = {name: one for name, one in whole["usage"].items() if name != "cache_creation"}
+        yield _event("message_delta", delta=delta, usage=final)
+        yield _event("message_stop")
+
+    def error(self) -> bytes:
+        """Return an error event."""
+        kind = str(self.reply.entry.error_event)
+        text = self.reply.entry.message or MESSAGES.get(status_of(kind), kind)
+        return encode_event(error_body(kind, text, self._request_id), "error")
+
+
+def _delta(index: int, piece: JsonObject) -> Event:
+    return Event(_event("content_block_delta", index=index, delta=piece).data, is_piece=True)
+
+
+def _event(name: str, **members: Json) -> Event:
+    return Event(encode_event({"type": name, **members}, name))
