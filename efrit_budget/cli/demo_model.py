@@ -1,4 +1,4 @@
-"""`efrit-budget demo-model`: a scripted model behind a Messages API endpoint on loopback."""
+"""`efrit-budget demo-model`: a scripted model behind an endpoint on loopback."""
 
 import argparse
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 from efrit_budget.cli.arguments import number_in
 
 NAME = "demo-model"
-HELP = "Run a scripted model: a Messages API endpoint on loopback that plays a scenario."
+HELP = "Run a scripted model: an endpoint on loopback that plays a scenario."
 EXAMPLES = """  efrit-budget demo-model --port 8080 --no-key
   efrit-budget demo-model --scenario long --record requests.jsonl
   efrit-budget demo-model --scenario my-scenario.toml --factor 1.1
@@ -30,6 +30,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--record", type=Path, metavar="FILE", help="add each request to this file, as JSON")
     add("--key-file", type=Path, metavar="FILE", help="keep the key that signs thinking here")
+    add(
+        "--reasoning",
+        choices=("reasoning_content", "reasoning"),
+        default="reasoning_content",
+        help="the field of Chat Completions that has its thinking",
+    )
     add("--no-key", action="store_true", help="ask for no API key")
     add("--until-eof", action="store_true", help="end also when stdin closes")
     add("--quiet", action="store_true", help="do not print the scenario on stderr")
@@ -54,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         key=kept_key(arguments.key_file),
         factor=arguments.factor,
         needs_key=not arguments.no_key,
+        reasoning=arguments.reasoning,
     )
     recorder = Recorder(arguments.record)
     stop = threading.Event()

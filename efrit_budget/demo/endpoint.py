@@ -25,7 +25,8 @@ NOWHERE = Path(os.devnull)
 MOST_BYTES = 32 << 20
 """The largest body that the API accepts."""
 COUNT = "/v1/messages/count_tokens"
-PATHS = ("/v1/messages", COUNT)
+CHAT = "/v1/chat/completions"
+PATHS = ("/v1/messages", COUNT, CHAT)
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
 
 
@@ -132,7 +133,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _wire(self) -> Wire:
         """Return the wire that a path belongs to."""
-        return self.server.service.messages
+        service = self.server.service
+        return service.chat if self._path() == CHAT else service.messages
 
     def _headers(self) -> dict[str, str]:
         """Return the headers by lower-case name; join the values of a repeated header."""
@@ -177,6 +179,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, exchange: Exchange) -> None:
         wire = exchange.wire
         reply = self.server.service.answer(wire, exchange.raw, exchange.betas)
+        reply.request_id = exchange.request_id
         time.sleep(reply.entry.wait_ms / 1000)
         if json.loads(exchange.raw).get("stream"):
             try:
@@ -198,7 +201,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         waiting: Event | None = None
-        for event in exchange.wire.events(reply, exchange.request_id):
+        for event in exchange.wire.events(reply):
             if waiting is not None:
                 self._chunk(waiting.data)
             waiting = event
@@ -220,7 +223,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _refuse(self, exchange: Exchange, error: ApiError) -> None:
-        body = exchange.wire.error_body(error, exchange.request_id)
+        error.request_id = exchange.request_id
+        body = exchange.wire.error_body(error)
         self._record(exchange, error.status, None, error=error.message)
         self._send(exchange, error.status, body, error.headers)
 

@@ -59,8 +59,8 @@ class Player:
 
     def is_paused(self, played: Played, conversation: ParsedRequest) -> bool:
         """Return whether the request ends with a paused reply, to have it continued."""
-        last = conversation.turns[-1]
-        return bool(last.blocks) and _digest(plain(last.blocks[-1].block)) in played.paused
+        last = [block for turn in conversation.turns[-1:] for block in turn.blocks[-1:]]
+        return any(_digest(plain(placed.block)) in played.paused for placed in last)
 
     def next(self, played: Played) -> Step:
         """Return the next step and advance the conversation."""
@@ -88,8 +88,8 @@ def _keys(conversation: ParsedRequest) -> list[str]:
     """Return the user's id, or else digests of the first message, to identify a conversation."""
     if conversation.user_id is not None:
         return [f"user_id {conversation.user_id}"]
-    blocks = conversation.turns[0].of_type("text", "image")
-    return [_digest(plain(placed.block)) for placed in blocks] or ["nothing"]
+    first = [turn.of_type("text", "image") for turn in conversation.turns[:1]]
+    return [_digest(plain(placed.block)) for blocks in first for placed in blocks] or ["nothing"]
 
 
 def _digest(block: JsonObject) -> str:

@@ -32,10 +32,18 @@ class ApiError(EfritError):
         *,
         status: int = 400,
         headers: Mapping[str, str] | None = None,
+        param: str | None = None,
+        kind: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
+        self.request_id = ""
+        """The id of the refused request, set before the error is written."""
+        self.param = param
+        """The place in the request, where the wire has a field for it."""
+        self.kind = kind
+        """The code of the error, where the wire has a field for it."""
 
 
 def scripted_error(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from efrit_budget.demo.cache import Share
+from efrit_budget.demo.cache import CachedPrompt, Share
 from efrit_budget.demo.conversation import ParsedRequest
 from efrit_budget.demo.placeholders import Filling, last_results
 from efrit_budget.demo.refusals import ApiError
@@ -47,6 +47,9 @@ class Reply:
     id: str
     model: str
     entry: Entry
+    prompt: CachedPrompt
+    request_id: str = ""
+    """The id of the request, which errors within a stream name."""
     created: int = field(default_factory=lambda: int(time.time()))
     blocks: list[JsonObject] = field(default_factory=list)
     inputs: dict[int, str] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class Reply:
     tokens: int = 1
     thinking_tokens: int = 0
     share: Share = field(default_factory=Share)
+    shows_usage: bool = True
     extra: JsonObject = field(default_factory=dict)
     """Further members that the wire adds to the reply."""
 
@@ -65,13 +69,13 @@ class Writer:
 
     meter: Meter
     ids: Ids
-    sign: Callable[[str, int], str]
+    sign: Callable[[str, int], str] | None
     """Returns the signature of thinking, given its visible text and its tokens."""
 
-    def reply(self, step: Step, conversation: ParsedRequest) -> Reply:
+    def reply(self, step: Step, conversation: ParsedRequest, prompt: CachedPrompt) -> Reply:
         """Return the reply of this step to this request."""
         entry, filling = step.entry, Filling(step.round, last_results(conversation))
-        reply = Reply(self.ids.new_reply(), conversation.model, entry)
+        reply = Reply(self.ids.new_reply(), conversation.model, entry, prompt)
         if entry.thinking and _thinks(conversation):
             self._think(reply, filling.text(entry.thinking), conversation)
         if entry.text:
@@ -89,7 +93,7 @@ class Writer:
         display = conversation.thinking.get("display") or "omitted"
         text = "" if display == "omitted" else thought
         tokens = self.meter.text(thought)
-        signature = self.sign(text, tokens)
+        signature = self.sign(text, tokens) if self.sign else ""
         reply.blocks.append({"type": "thinking", "thinking": text, "signature": signature})
         reply.thinking_tokens += tokens
         reply.tokens += tokens

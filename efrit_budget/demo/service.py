@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from efrit_budget.demo.binding import Binder
 from efrit_budget.demo.cache import PromptCache, prompt
+from efrit_budget.demo.chat.request import REASONING
+from efrit_budget.demo.chat.wire import ChatWire
 from efrit_budget.demo.messages.wire import MessagesWire
 from efrit_budget.demo.models import Catalog
 from efrit_budget.demo.play import Player
@@ -24,6 +26,8 @@ class Options:
     key: bytes
     factor: float = 1.3
     needs_key: bool = True
+    reasoning: str = REASONING[0]
+    """The field of Chat Completions in which thinking is sent."""
 
 
 class Service:
@@ -32,9 +36,11 @@ class Service:
     def __init__(self, options: Options) -> None:
         self._binder = Binder(options.key)
         self._meter = Meter(options.factor, self._thinking_tokens)
+        catalog = Catalog()
         self.messages = MessagesWire(
-            self._binder, self._meter, Catalog(), needs_key=options.needs_key
+            self._binder, self._meter, catalog, needs_key=options.needs_key
         )
+        self.chat = ChatWire(catalog, reasoning=options.reasoning, needs_key=options.needs_key)
         self._stage = Player(options.scenario)
         self._cache = PromptCache()
         self._lock = threading.Lock()
@@ -52,11 +58,14 @@ class Service:
         step = self._stage.next(played)
         if step.entry.status is not None:
             raise _scripted(wire, step.entry, step.entry.status)
-        reply = Writer(self._meter, wire.ids, asked.sign).reply(step, request)
+        reply = Writer(self._meter, wire.ids, asked.sign).reply(step, request, given)
         self._stage.remember(played, reply.blocks, reply.stop_reason)
         with self._lock:
-            reply.share = wire.cache(self._cache, given, asked)
-        wire.complete(reply, asked, given)
+            if wire.has_marks:
+                reply.share = self._cache.use(given, asked.model.least_cacheable)
+            else:
+                reply.share = self._cache.use_automatic(given)
+        wire.complete(reply, asked)
         return reply
 
     def _thinking_tokens(self, block: JsonObject) -> int | None:

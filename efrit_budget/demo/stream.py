@@ -3,10 +3,11 @@
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from efrit_budget.demo.refusals import status_of
 from efrit_budget.demo.replies import Reply
 from efrit_budget.errors import JsonObject
 
@@ -45,6 +46,8 @@ class Stream(ABC):
 
     malformed: ClassVar[bytes]
     """An event whose data is no JSON."""
+    messages: ClassVar[Mapping[int, str]]
+    """The usual message of an error, by status."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -57,16 +60,15 @@ class Stream(ABC):
         yield from self.end()
 
     def _part(self, part: Part) -> Iterator[Event]:
-        if part.kind == "begin":
-            yield from self.begin(part.index)
+        if part.kind in {"begin", "end"}:
+            yield from self.edge(part)
         elif part.kind == "piece":
             yield self.piece(part.index, part.text)
-        elif part.kind == "end":
-            yield from self.finish(part.index)
         elif part.kind == "malformed":
             yield Event(self.malformed)
         elif part.kind == "error":
-            yield Event(self.error(), is_last=True)
+            kind = str(self.reply.entry.error_event)
+            yield Event(self.error(kind, self._error_message(kind)), is_last=True)
         else:
             yield self.piece(part.index, part.text[: max(1, len(part.text) // 2)])
             whole = self.piece(part.index, part.text).data
@@ -77,24 +79,23 @@ class Stream(ABC):
         """Yield the events before the first block."""
 
     @abstractmethod
-    def begin(self, index: int) -> Iterator[Event]:
-        """Yield the events that begin a block."""
+    def edge(self, part: Part) -> Iterator[Event]:
+        """Yield the events that begin or end a block."""
 
     @abstractmethod
     def piece(self, index: int, text: str) -> Event:
         """Return the event that carries a piece of a block."""
 
     @abstractmethod
-    def finish(self, index: int) -> Iterator[Event]:
-        """Yield the events that end a block."""
-
-    @abstractmethod
     def end(self) -> Iterator[Event]:
         """Yield the events after the last block."""
 
     @abstractmethod
-    def error(self) -> bytes:
-        """Return the event for the scenario's error within the stream."""
+    def error(self, kind: str, message: str) -> bytes:
+        """Return the event for an error within the stream."""
+
+    def _error_message(self, kind: str) -> str:
+        return self.reply.entry.message or self.messages.get(status_of(kind), kind)
 
 
 def parts(reply: Reply) -> Iterator[Part]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from efrit_budget.budget.models import Model
-from efrit_budget.demo.cache import CachedPrompt, PromptCache, Share
 from efrit_budget.demo.conversation import ParsedRequest
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Ids, Reply
@@ -22,7 +21,7 @@ class Asked:
 
     request: ParsedRequest
     model: Model
-    sign: Callable[[str, int], str]
+    sign: Callable[[str, int], str] | None = None
     """Returns the signature of the reply's thinking, given its visible text and its tokens."""
     betas: frozenset[str] = frozenset()
     dropped: tuple[str, ...] = ()
@@ -38,6 +37,8 @@ class Wire(ABC):
     """The form of the ids that this wire makes."""
     messages: ClassVar[Mapping[int, str]]
     """The usual message of a scripted error, by status."""
+    has_marks: ClassVar[bool]
+    """True if only what a request marks is cached; else every prefix is."""
 
     @abstractmethod
     def check_headers(self, headers: Mapping[str, str]) -> frozenset[str]:
@@ -56,11 +57,7 @@ class Wire(ABC):
         """Return the error for a prompt of so many tokens, more than the model's window."""
 
     @abstractmethod
-    def cache(self, cache: PromptCache, given: CachedPrompt, asked: Asked) -> Share:
-        """Read and write the prompt cache; return the shares of the prompt's tokens."""
-
-    @abstractmethod
-    def complete(self, reply: Reply, asked: Asked, given: CachedPrompt) -> None:
+    def complete(self, reply: Reply, asked: Asked) -> None:
         """Add to a reply what only this wire has."""
 
     @abstractmethod
@@ -68,7 +65,7 @@ class Wire(ABC):
         """Return the whole reply."""
 
     @abstractmethod
-    def events(self, reply: Reply, request_id: str) -> Iterator[Event]:
+    def events(self, reply: Reply) -> Iterator[Event]:
         """Yield the events of the reply as a stream; one that `is_last` ends it early."""
 
     @abstractmethod
@@ -76,5 +73,5 @@ class Wire(ABC):
         """Return the tokens of the prompt and of the reply."""
 
     @abstractmethod
-    def error_body(self, error: ApiError, request_id: str) -> JsonObject:
+    def error_body(self, error: ApiError) -> JsonObject:
         """Return an error as the wire writes it."""

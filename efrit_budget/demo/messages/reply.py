@@ -4,7 +4,7 @@ from efrit_budget.demo.replies import Reply
 from efrit_budget.errors import JsonObject
 
 
-def message(reply: Reply) -> JsonObject:
+def whole(reply: Reply) -> JsonObject:
     """Return the whole reply."""
     stop_details = None
     if reply.stop_reason == "refusal":

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 
 from efrit_budget.demo.messages.errors import MESSAGES, error_body
-from efrit_budget.demo.messages.reply import message, usage
-from efrit_budget.demo.refusals import status_of
-from efrit_budget.demo.replies import Reply
-from efrit_budget.demo.stream import Event, Stream, encode_event
+from efrit_budget.demo.messages.reply import usage, whole
+from efrit_budget.demo.stream import Event, Part, Stream, encode_event
 from efrit_budget.errors import Json, JsonObject
 
 BLANK: dict[str, JsonObject] = {
@@ -27,18 +25,19 @@ class MessagesStream(Stream):
     """Writes a reply as events, each with its name."""
 
     malformed = b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
-
-    def __init__(self, reply: Reply, request_id: str) -> None:
-        super().__init__(reply)
-        self._request_id = request_id
+    messages = MESSAGES
 
     def start(self) -> Iterator[Event]:
         """Yield the message without content and stop reason."""
         nothing: JsonObject = {"content": [], "stop_reason": None, "stop_details": None}
         begun = {**usage(self.reply, is_final=False), "output_tokens": 1}
-        yield _event("message_start", message={**message(self.reply), **nothing, "usage": begun})
+        yield _event("message_start", message={**whole(self.reply), **nothing, "usage": begun})
 
-    def begin(self, index: int) -> Iterator[Event]:
+    def edge(self, part: Part) -> Iterator[Event]:
+        """Yield the start or the stop of a block."""
+        yield from self._start(part.index) if part.kind == "begin" else self._stop(part.index)
+
+    def _start(self, index: int) -> Iterator[Event]:
         """Yield the block without its content, then a ping behind the first block."""
         block = self.reply.blocks[index]
         yield _event(
@@ -54,7 +53,7 @@ class MessagesStream(Stream):
         kind, member = DELTAS[self.reply.blocks[index]["type"]]
         return _delta(index, {"type": kind, member: text})
 
-    def finish(self, index: int) -> Iterator[Event]:
+    def _stop(self, index: int) -> Iterator[Event]:
         """Yield the signature of thinking, then the end of the block."""
         block = self.reply.blocks[index]
         if block["type"] == "thinking":
@@ -63,17 +62,15 @@ class MessagesStream(Stream):
 
     def end(self) -> Iterator[Event]:
         """Yield the stop reason and the usage, then the end of the message."""
-        whole = message(self.reply)
-        delta = {name: whole[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
-        final = {name: one for name, one in whole["usage"].items() if name != "cache_creation"}
-        yield _event("message_delta", delta=delta, usage=final)
+        final = whole(self.reply)
+        delta = {name: final[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
+        counts = {name: one for name, one in final["usage"].items() if name != "cache_creation"}
+        yield _event("message_delta", delta=delta, usage=counts)
         yield _event("message_stop")
 
-    def error(self) -> bytes:
+    def error(self, kind: str, message: str) -> bytes:
         """Return an error event."""
-        kind = str(self.reply.entry.error_event)
-        text = self.reply.entry.message or MESSAGES.get(status_of(kind), kind)
-        return encode_event(error_body(kind, text, self._request_id), "error")
+        return encode_event(error_body(kind, message, self.reply.request_id), "error")
 
 
 def _delta(index: int, piece: JsonObject) -> Event:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from efrit_budget.budget.models import Model
 from efrit_budget.demo.binding import Binder, Checked
 from efrit_budget.demo.body import parse_body
-from efrit_budget.demo.cache import CachedPrompt, PromptCache, Share, miss_reason, prompt
+from efrit_budget.demo.cache import CachedPrompt, miss_reason, prompt
 from efrit_budget.demo.conversation import ParsedRequest
 from efrit_budget.demo.messages.errors import MESSAGES, error_body, kind_of
-from efrit_budget.demo.messages.reply import message, usage
+from efrit_budget.demo.messages.reply import usage, whole
 from efrit_budget.demo.messages.request import parse_request
 from efrit_budget.demo.messages.rules import capabilities, check_last, check_rules
 from efrit_budget.demo.messages.shapes import (
@@ -47,6 +47,7 @@ class MessagesWire(Wire):
     id_header = "request-id"
     ids = Ids("msg_01", "toolu_01", 22)
     messages = MESSAGES
+    has_marks = True
 
     def __init__(self, binder: Binder, meter: Meter, catalog: Catalog, *, needs_key: bool) -> None:
         self._binder = binder
@@ -122,19 +123,15 @@ class MessagesWire(Wire):
         """Return the error for a prompt of so many tokens, more than the model's window."""
         return ApiError(f"prompt is too long: {tokens} tokens > {asked.model.window} maximum")
 
-    def cache(self, cache: PromptCache, given: CachedPrompt, asked: Asked) -> Share:
-        """Read the longest cached prefix of a mark, and write the marked ones."""
-        return cache.use(given, asked.model.least_cacheable)
-
-    def complete(self, reply: Reply, asked: Asked, given: CachedPrompt) -> None:
+    def complete(self, reply: Reply, asked: Asked) -> None:
         """Add diagnostics and input transformations, if the request asks for them."""
         diagnostics = asked.request.body.get("diagnostics")
         with self._lock:
             if diagnostics is not None:
                 before = diagnostics.get("previous_message_id")
-                reason = miss_reason(self._prompts.get(before), given) if before else None
+                reason = miss_reason(self._prompts.get(before), reply.prompt) if before else None
                 reply.extra["diagnostics"] = reason and {"cache_miss_reason": reason}
-            self._prompts[reply.id] = given
+            self._prompts[reply.id] = reply.prompt
             while len(self._prompts) > REMEMBERED:
                 self._prompts.popitem(last=False)
         if BETAS["block_binding"] in asked.betas:
@@ -145,16 +142,16 @@ class MessagesWire(Wire):
 
     def body(self, reply: Reply) -> JsonObject:
         """Return the whole reply."""
-        return message(reply)
+        return whole(reply)
 
-    def events(self, reply: Reply, request_id: str) -> Iterator[Event]:
+    def events(self, reply: Reply) -> Iterator[Event]:
         """Yield the events of the reply as a stream; one that `is_last` ends it early."""
-        return MessagesStream(reply, request_id).events()
+        return MessagesStream(reply).events()
 
     def usage(self, reply: Reply) -> JsonObject:
         """Return the tokens of the prompt and of the reply."""
         return usage(reply)
 
-    def error_body(self, error: ApiError, request_id: str) -> JsonObject:
+    def error_body(self, error: ApiError) -> JsonObject:
         """Return an error as the Messages API writes it."""
-        return error_body(kind_of(error.status), error.message, request_id)
+        return error_body(kind_of(error.status), error.message, error.request_id)
