@@ -36,6 +36,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="reasoning_content",
         help="the field of Chat Completions that has its thinking",
     )
+    add(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="serve a model of this name too; repeatable",
+    )
+    add(
+        "--window",
+        type=number_in(int, 100, 1_000_000_000, "a window is a number of tokens, at least 100"),
+        metavar="N",
+        help="the largest window of a model; GET /v1/models tells it",
+    )
     add("--no-key", action="store_true", help="ask for no API key")
     add("--until-eof", action="store_true", help="end also when stdin closes")
     add("--quiet", action="store_true", help="do not print the scenario on stderr")
@@ -50,7 +63,8 @@ def _port(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Serve the scripted model until a signal comes or, with `--until-eof`, stdin closes."""
     from efrit_budget.demo.binding import kept_key
-    from efrit_budget.demo.endpoint import EndpointServer, Recorder
+    from efrit_budget.demo.endpoint import EndpointServer
+    from efrit_budget.demo.record import Recorder
     from efrit_budget.demo.scenario import load
     from efrit_budget.demo.service import Options, Service
 
@@ -61,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         factor=arguments.factor,
         needs_key=not arguments.no_key,
         reasoning=arguments.reasoning,
+        models=tuple(arguments.model),
+        window=arguments.window,
     )
     recorder = Recorder(arguments.record)
     stop = threading.Event()

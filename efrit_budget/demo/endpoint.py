@@ -1,7 +1,6 @@
 """Serve the endpoint over HTTP/1.1 on loopback."""
 
 import json
-import os
 import re
 import sys
 import threading
@@ -9,10 +8,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Final
 
+from efrit_budget.demo.record import Recorder
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Reply, new_id
 from efrit_budget.demo.service import Service, unstreamable
@@ -21,31 +20,13 @@ from efrit_budget.demo.wire import Wire
 from efrit_budget.errors import JsonObject
 
 LOOPBACK: Final = "127.0.0.1"
-NOWHERE = Path(os.devnull)
 MOST_BYTES = 32 << 20
 """The largest body that the API accepts."""
 COUNT = "/v1/messages/count_tokens"
 CHAT = "/v1/chat/completions"
 PATHS = ("/v1/messages", COUNT, CHAT)
+MODELS = "/v1/models"
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
-
-
-class Recorder:
-    """Logs each request and its answer as JSON lines, without keys."""
-
-    def __init__(self, file: Path | None) -> None:
-        self._file = (file or NOWHERE).open("a", encoding="utf-8")
-        self._lock = threading.Lock()
-
-    def write(self, line: JsonObject) -> None:
-        """Write a record as a line, and flush it."""
-        with self._lock:
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 class EndpointServer(ThreadingMixIn, TCPServer):
@@ -97,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         exchange = Exchange(self._wire())
         try:
             exchange.raw = self._body()
-            self._check_path()
+            self._check_path(PATHS)
             exchange.betas = exchange.wire.check_headers(self._headers())
             if self._path() == COUNT:
                 counted = self.server.service.messages.count(exchange.raw, exchange.betas)
@@ -109,10 +90,15 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(exchange, error)
 
     def do_GET(self) -> None:
-        """Answer with an error: there is nothing to fetch."""
-        status = 405 if self._path() in PATHS else 404
-        message = "Method Not Allowed" if status == 405 else "Not found"
-        self._refuse(Exchange(self._wire()), ApiError(message, status=status))
+        """Answer with the models, or with an error: there is nothing else to fetch."""
+        exchange = Exchange(self._wire())
+        try:
+            self._check_path((MODELS,))
+            exchange.wire.check_headers(self._headers())
+            self._record(exchange, 200, None)
+            self._send(exchange, 200, self.server.service.catalog.listing())
+        except ApiError as error:
+            self._refuse(exchange, error)
 
     def version_string(self) -> str:
         """Return the value of the `server` header."""
@@ -127,14 +113,18 @@ class Handler(BaseHTTPRequestHandler):
         """Return the path without a query such as `?beta=true`."""
         return self.path.partition("?")[0]
 
-    def _check_path(self) -> None:
-        if self._path() not in PATHS:
+    def _check_path(self, served: tuple[str, ...]) -> None:
+        """Raise unless the path is served for the method of the request."""
+        if self._path() in (*PATHS, MODELS) and self._path() not in served:
+            raise ApiError("Method Not Allowed", status=405)
+        if self._path() not in served:
             raise ApiError("Not found", status=404)
 
     def _wire(self) -> Wire:
-        """Return the wire that a path belongs to."""
-        service = self.server.service
-        return service.chat if self._path() == CHAT else service.messages
+        """Return the wire that a request belongs to, by its path or by the header of one wire."""
+        service, path = self.server.service, self._path()
+        is_chat = path == CHAT or (path == MODELS and "anthropic-version" not in self.headers)
+        return service.chat if is_chat else service.messages
 
     def _headers(self) -> dict[str, str]:
         """Return the headers by lower-case name; join the values of a repeated header."""

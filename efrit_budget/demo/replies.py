@@ -71,6 +71,8 @@ class Writer:
     ids: Ids
     sign: Callable[[str, int], str] | None
     """Returns the signature of thinking, given its visible text and its tokens."""
+    window: int
+    """The tokens that prompt and reply may have together."""
 
     def reply(self, step: Step, conversation: ParsedRequest, prompt: CachedPrompt) -> Reply:
         """Return the reply of this step to this request."""
@@ -85,8 +87,16 @@ class Writer:
         for call in entry.tool:
             self._use(reply, call, filling)
         reply.stop_reason = entry.stop_reason or ("tool_use" if entry.tool else "end_turn")
-        _cut_to(reply, conversation.max_tokens, self.meter)
+        self._fit(reply, conversation.max_tokens)
         return reply
+
+    def _fit(self, reply: Reply, limit: int) -> None:
+        """Cut a reply that is longer than its limit, or than what the window has left for it."""
+        room = self.window - reply.prompt.tokens
+        if reply.tokens > min(limit, room):
+            _cut_to(reply, min(limit, room), self.meter)
+            is_full = room < limit
+            reply.stop_reason = "model_context_window_exceeded" if is_full else "max_tokens"
 
     def _think(self, reply: Reply, thought: str, conversation: ParsedRequest) -> None:
         """Add a thinking block, signed and counted, with its text or an empty text."""
@@ -126,8 +136,6 @@ def _thinks(conversation: ParsedRequest) -> bool:
 
 def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
     """Cut a reply of more than `most` tokens; its last block may be cut in the middle."""
-    if reply.tokens <= most:
-        return
     blocks, remaining = [], most - reply.thinking_tokens - 1
     for index, block in enumerate(reply.blocks):
         cost = 0 if block["type"] == "thinking" else meter.block(block)
@@ -142,7 +150,7 @@ def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
             reply.inputs[index] = text[: max(1, len(text) * remaining // cost)]
             blocks.append({**block, "input": {}})
         remaining -= cost
-    reply.blocks, reply.tokens, reply.stop_reason = blocks, most, "max_tokens"
+    reply.blocks, reply.tokens = blocks, most
 
 
 def check_expectation(entry: Entry, body: JsonObject) -> None:

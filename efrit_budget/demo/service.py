@@ -28,6 +28,10 @@ class Options:
     needs_key: bool = True
     reasoning: str = REASONING[0]
     """The field of Chat Completions in which thinking is sent."""
+    models: tuple[str, ...] = ()
+    """The names of models that are served beside those of the table."""
+    window: int | None = None
+    """The largest window of a model."""
 
 
 class Service:
@@ -36,11 +40,11 @@ class Service:
     def __init__(self, options: Options) -> None:
         self._binder = Binder(options.key)
         self._meter = Meter(options.factor, self._thinking_tokens)
-        catalog = Catalog()
+        self.catalog = Catalog(options.models, options.window)
         self.messages = MessagesWire(
-            self._binder, self._meter, catalog, needs_key=options.needs_key
+            self._binder, self._meter, self.catalog, needs_key=options.needs_key
         )
-        self.chat = ChatWire(catalog, reasoning=options.reasoning, needs_key=options.needs_key)
+        self.chat = ChatWire(self.catalog, reasoning=options.reasoning, needs_key=options.needs_key)
         self._stage = Player(options.scenario)
         self._cache = PromptCache()
         self._lock = threading.Lock()
@@ -58,7 +62,8 @@ class Service:
         step = self._stage.next(played)
         if step.entry.status is not None:
             raise _scripted(wire, step.entry, step.entry.status)
-        reply = Writer(self._meter, wire.ids, asked.sign).reply(step, request, given)
+        writer = Writer(self._meter, wire.ids, asked.sign, asked.model.window)
+        reply = writer.reply(step, request, given)
         self._stage.remember(played, reply.blocks, reply.stop_reason)
         with self._lock:
             if wire.has_marks:

@@ -15,7 +15,8 @@ from anthropic import Anthropic
 from openai import OpenAI
 
 from efrit_budget.demo.binding import kept_key
-from efrit_budget.demo.endpoint import LOOPBACK, EndpointServer, Recorder
+from efrit_budget.demo.endpoint import LOOPBACK, EndpointServer
+from efrit_budget.demo.record import Recorder
 from efrit_budget.demo.scenario import parse
 from efrit_budget.demo.service import Options, Service
 
