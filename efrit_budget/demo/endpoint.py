@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +10,11 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Final
 
+from efrit_budget.demo.faults import unstreamable
 from efrit_budget.demo.record import Recorder
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Reply, new_id
-from efrit_budget.demo.service import Service, unstreamable
+from efrit_budget.demo.service import Service
 from efrit_budget.demo.stream import Event
 from efrit_budget.demo.wire import Wire
 from efrit_budget.errors import JsonObject
@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
             if self._path() == COUNT:
                 counted = self.server.service.messages.count(exchange.raw, exchange.betas)
                 self._record(exchange, 200, None)
-                self._send(exchange, 200, counted)
+                self._send_json(exchange, counted)
             else:
                 self._answer(exchange)
         except ApiError as error:
@@ -96,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
             self._check_path((MODELS,))
             exchange.wire.check_headers(self._headers())
             self._record(exchange, 200, None)
-            self._send(exchange, 200, self.server.service.catalog.listing())
+            self._send_json(exchange, self.server.service.catalog.listing())
         except ApiError as error:
             self._refuse(exchange, error)
 
@@ -178,11 +178,11 @@ class Handler(BaseHTTPRequestHandler):
                 self._record(exchange, 200, reply, "the client hung up")
                 raise
             return
-        if error := unstreamable(wire, reply):
+        if error := unstreamable(reply.entry, wire.messages):
             raise error
         time.sleep(len(reply.blocks) * reply.entry.delay_ms / 1000)
         self._record(exchange, 200, reply)
-        self._send(exchange, 200, wire.body(reply))
+        self._send_json(exchange, wire.body(reply))
 
     def _stream(self, exchange: Exchange, reply: Reply) -> None:
         self.send_response(200)
@@ -214,18 +214,23 @@ class Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, exchange: Exchange, error: ApiError) -> None:
         error.request_id = exchange.request_id
-        body = exchange.wire.error_body(error)
+        body = error.verbatim
+        if body is None:
+            body = json.dumps(exchange.wire.error_body(error), ensure_ascii=False)
         self._record(exchange, error.status, None, error=error.message)
         self._send(exchange, error.status, body, error.headers)
+
+    def _send_json(self, exchange: Exchange, body: JsonObject) -> None:
+        self._send(exchange, 200, json.dumps(body, ensure_ascii=False))
 
     def _send(
         self,
         exchange: Exchange,
         status: int,
-        body: JsonObject,
+        body: str,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        data = json.dumps(body, ensure_ascii=False).encode()
+        data = body.encode()
         self.send_response(status)
         self._send_headers(exchange, {"content-type": "application/json", **(headers or {})})
         self.send_header("content-length", str(len(data)))

@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass, field
 
 from efrit_budget.demo.conversation import ParsedRequest, canonical, plain
+from efrit_budget.demo.replies import Reply
 from efrit_budget.demo.scenario import Entry, Scenario, Step, steps
 from efrit_budget.errors import JsonObject
 
@@ -74,14 +75,17 @@ class Player:
         """Return the next step without advancing; after the last, the closing reply."""
         return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
-    def remember(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
-        """Store the ids of a reply's tool uses and, if it paused, the digest of its last block."""
+    def remember(self, played: Played, reply: Reply) -> None:
+        """Store the ids of a reply's tool uses and, if it paused, the digest of its last block.
+
+        Ids that the scenario gives are no mark of a conversation.
+        """
         with self._lock:
-            for block in blocks:
-                if block["type"] == "tool_use":
+            for block in reply.blocks:
+                if "id" in block and not reply.entry.ids:
                     self._by_use[str(block["id"])] = played
-            if stop_reason == "pause_turn" and blocks:
-                played.paused.add(_digest(plain(dict(blocks[-1]))))
+            if reply.stop_reason == "pause_turn" and reply.blocks:
+                played.paused.add(_digest(plain(dict(reply.blocks[-1]))))
 
 
 def _keys(conversation: ParsedRequest) -> list[str]:

@@ -1,8 +1,6 @@
 """Errors that the endpoint answers with, apart from the form in which a wire writes them."""
 
-import time
 from collections.abc import Mapping
-from email.utils import formatdate
 
 from efrit_budget.errors import EfritError
 
@@ -44,19 +42,8 @@ class ApiError(EfritError):
         """The place in the request, where the wire has a field for it."""
         self.kind = kind
         """The code of the error, where the wire has a field for it."""
-
-
-def scripted_error(
-    status: int,
-    message: str,
-    retry_after: float | None = None,
-    retry_at: float | None = None,
-) -> ApiError:
-    """Return an error that a scenario asks for; `retry_at` is in seconds from now."""
-    headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
-    if retry_at is not None:
-        headers["retry-after"] = formatdate(time.time() + retry_at, usegmt=True)
-    return ApiError(message, status=status, headers=headers)
+        self.verbatim: str | None = None
+        """The body that is sent instead of the error in the wire's form."""
 
 
 def status_of(kind: str) -> int:

@@ -6,6 +6,7 @@ import string
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from efrit_budget.demo.cache import CachedPrompt, Share
 from efrit_budget.demo.conversation import ParsedRequest
@@ -58,7 +59,8 @@ class Reply:
     tokens: int = 1
     thinking_tokens: int = 0
     share: Share = field(default_factory=Share)
-    shows_usage: bool = True
+    usage: Literal["none", "zero", "finish", "end"] = "end"
+    """Where a stream has the usage, and whether it is true."""
     extra: JsonObject = field(default_factory=dict)
     """Further members that the wire adds to the reply."""
 
@@ -88,6 +90,8 @@ class Writer:
             self._use(reply, call, filling)
         reply.stop_reason = entry.stop_reason or ("tool_use" if entry.tool else "end_turn")
         self._fit(reply, conversation.max_tokens)
+        if entry.big_event is not None:
+            _enlarge(reply, entry.big_event)
         return reply
 
     def _fit(self, reply: Reply, limit: int) -> None:
@@ -119,10 +123,13 @@ class Writer:
                 tool_input = json.loads(text)
             except ValueError:
                 tool_input = {}
+        given = reply.entry.ids
+        use_id = given[len(reply.inputs) % len(given)] if given else self.ids.new_call()
+        block = {"type": "tool_use", "id": use_id, "name": call.name, "input": tool_input}
+        if reply.entry.no_ids:
+            del block["id"]
         reply.inputs[len(reply.blocks)] = text
-        reply.blocks.append(
-            {"type": "tool_use", "id": self.ids.new_call(), "name": call.name, "input": tool_input}
-        )
+        reply.blocks.append(block)
         reply.tokens += self.meter.use(call.name, text)
 
 
@@ -151,6 +158,13 @@ def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
             blocks.append({**block, "input": {}})
         remaining -= cost
     reply.blocks, reply.tokens = blocks, most
+
+
+def _enlarge(reply: Reply, size: int) -> None:
+    """Repeat the reply's text up to a size; what is added counts no tokens."""
+    for block in reply.blocks:
+        if block["type"] == "text":
+            block["text"] = (block["text"] * (size // len(block["text"]) + 1))[:size]
 
 
 def check_expectation(entry: Entry, body: JsonObject) -> None:

@@ -7,12 +7,12 @@ from efrit_budget.demo.binding import Binder
 from efrit_budget.demo.cache import PromptCache, prompt
 from efrit_budget.demo.chat.request import REASONING
 from efrit_budget.demo.chat.wire import ChatWire
+from efrit_budget.demo.faults import answer_error
 from efrit_budget.demo.messages.wire import MessagesWire
 from efrit_budget.demo.models import Catalog
 from efrit_budget.demo.play import Player
-from efrit_budget.demo.refusals import ApiError, scripted_error, status_of
 from efrit_budget.demo.replies import Reply, Writer, check_expectation
-from efrit_budget.demo.scenario import Entry, Scenario
+from efrit_budget.demo.scenario import Scenario
 from efrit_budget.demo.usage import Meter
 from efrit_budget.demo.wire import Wire
 from efrit_budget.errors import JsonObject
@@ -60,11 +60,11 @@ class Service:
             raise wire.too_long(given.tokens, asked)
         check_expectation(self._stage.peek(played).entry, request.body)
         step = self._stage.next(played)
-        if step.entry.status is not None:
-            raise _scripted(wire, step.entry, step.entry.status)
+        if error := answer_error(step.entry, wire.messages):
+            raise error
         writer = Writer(self._meter, wire.ids, asked.sign, asked.model.window)
         reply = writer.reply(step, request, given)
-        self._stage.remember(played, reply.blocks, reply.stop_reason)
+        self._stage.remember(played, reply)
         with self._lock:
             if wire.has_marks:
                 reply.share = self._cache.use(given, asked.model.least_cacheable)
@@ -76,19 +76,3 @@ class Service:
     def _thinking_tokens(self, block: JsonObject) -> int | None:
         seal = self._binder.seal(block)
         return None if seal is None else seal.tokens
-
-
-def unstreamable(wire: Wire, reply: Reply) -> ApiError | None:
-    """Return the error for a streaming fault in a reply that is not streamed; None without one."""
-    entry = reply.entry
-    if entry.error_event is not None:
-        return _scripted(wire, entry, status_of(entry.error_event))
-    if entry.cut is not None or entry.malformed:
-        return ApiError(wire.messages[500], status=500)
-    return None
-
-
-def _scripted(wire: Wire, entry: Entry, status: int) -> ApiError:
-    """Return the error of a scenario, with the wire's usual message if it gives none."""
-    message = entry.message or wire.messages.get(status, f"Scripted error {status}")
-    return scripted_error(status, message, entry.retry_after, entry.retry_at)

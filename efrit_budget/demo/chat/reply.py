@@ -29,7 +29,7 @@ def completion(reply: Reply, reasoning: str) -> JsonObject:
     return {
         **head(reply, "chat.completion"),
         "choices": [choice],
-        "usage": usage(reply),
+        **shown_usage(reply),
     }
 
 
@@ -64,12 +64,20 @@ def _message(reply: Reply, reasoning: str) -> JsonObject:
 
 def tool_call(reply: Reply, index: int) -> JsonObject:
     """Return a tool call without its function; `index` is that of its block."""
-    return {"id": reply.blocks[index]["id"], "type": "function"}
+    block = reply.blocks[index]
+    return {**({"id": block["id"]} if "id" in block else {}), "type": "function"}
 
 
 def function(reply: Reply, index: int) -> JsonObject:
     """Return the name and the arguments of a tool call."""
     return {"name": reply.blocks[index]["name"], "arguments": reply.inputs[index]}
+
+
+def shown_usage(reply: Reply) -> JsonObject:
+    """Return the member `usage` as the scenario wants it: true, zero, or not there."""
+    counts = usage(reply)
+    zero = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), 0)
+    return {} if reply.usage == "none" else {"usage": zero if reply.usage == "zero" else counts}
 
 
 def usage(reply: Reply) -> JsonObject:

@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 
 from efrit_budget.demo.chat.errors import MESSAGES, error_body
-from efrit_budget.demo.chat.reply import FINISH, head, tool_call, usage
+from efrit_budget.demo.chat.reply import FINISH, function, head, shown_usage, tool_call
 from efrit_budget.demo.refusals import ApiError, status_of
 from efrit_budget.demo.replies import Reply
 from efrit_budget.demo.stream import Event, Part, Stream, encode_event
 from efrit_budget.errors import Json, JsonObject
-
-DONE = b"data: [DONE]\n\n"
 
 
 class ChatStream(Stream):
     """Writes a reply as chunks, with its thinking in the field `reasoning`."""
 
     messages = MESSAGES
+    error_name = None
+    says_done = True
     malformed = b'data: {"id": "chatcmpl-", "object": "chat.comp\n\n'
 
     def __init__(self, reply: Reply, reasoning: str) -> None:
@@ -33,10 +33,10 @@ class ChatStream(Stream):
         """Yield the id and the name where a tool call begins; other blocks just begin and end."""
         index = part.index
         if part.kind == "begin" and index in self._calls:
-            name = self.reply.blocks[index]["name"]
-            yield self._call(
-                index, **tool_call(self.reply, index), function={"name": name, "arguments": ""}
-            )
+            begun = function(self.reply, index)
+            if not self.reply.entry.complete_input:
+                begun = {**begun, "arguments": ""}
+            yield self._call(index, **tool_call(self.reply, index), function=begun)
 
     def piece(self, index: int, text: str) -> Event:
         """Return a delta of a block."""
@@ -47,27 +47,30 @@ class ChatStream(Stream):
         return Event(self._delta({name: text}), is_piece=True)
 
     def end(self) -> Iterator[Event]:
-        """Yield the finish reason, the usage if it is wanted, and the end of the stream."""
-        yield Event(self._delta({}, FINISH[self.reply.stop_reason]))
-        if self.reply.shows_usage:
-            yield Event(self._chunk(choices=[], usage=usage(self.reply)))
-        yield Event(DONE)
+        """Yield the finish reason, and the usage with it or behind it."""
+        shown = shown_usage(self.reply)
+        has_both = self.reply.usage == "finish"
+        with_it = shown if has_both else {}
+        yield Event(self._delta({}, FINISH[self.reply.stop_reason], **with_it))
+        if shown and not has_both:
+            yield Event(self._chunk(choices=[], **shown))
 
-    def error(self, kind: str, message: str) -> bytes:
-        """Return an error event."""
-        return encode_event(error_body(ApiError(message, status=status_of(kind))))
+    def error(self, kind: str, message: str) -> JsonObject:
+        """Return the data of an error within the stream."""
+        return error_body(ApiError(message, status=status_of(kind)))
 
     def _call(self, index: int, **members: Json) -> Event:
         """Return a delta of a tool call."""
-        call: JsonObject = {"index": self._calls[index], **members}
+        number = {"none": {}, "zero": {"index": 0}, None: {"index": self._calls[index]}}
+        call: JsonObject = {**number[self.reply.entry.index], **members}
         return Event(self._delta({"tool_calls": [call]}), is_piece=True)
 
-    def _delta(self, delta: JsonObject, finish_reason: str | None = None) -> bytes:
+    def _delta(self, delta: JsonObject, finish_reason: str | None = None, **members: Json) -> bytes:
         """Return a chunk with this delta."""
         choice: JsonObject = {"index": 0, "delta": delta, "logprobs": None}
         choice["finish_reason"] = finish_reason
-        empty: JsonObject = {"usage": None} if self.reply.shows_usage else {}
-        return self._chunk(choices=[choice], **empty)
+        empty: JsonObject = {"usage": None} if self.reply.usage in {"end", "zero"} else {}
+        return self._chunk(choices=[choice], **{**empty, **members})
 
     def _chunk(self, **members: Json) -> bytes:
         return encode_event({**head(self.reply, "chat.completion.chunk"), **members})

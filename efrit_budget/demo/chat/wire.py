@@ -89,10 +89,12 @@ class ChatWire(Wire):
         )
 
     def complete(self, reply: Reply, asked: Asked) -> None:
-        """Leave the usage out of a stream, unless the request asks for it."""
+        """Leave the usage out of a stream, unless it is asked for, or sent with the end."""
         body = asked.request.body
         options = body.get("stream_options") or {}
-        reply.shows_usage = bool(options.get("include_usage") or not body.get("stream"))
+        reply.usage = reply.entry.usage or "end"
+        if body.get("stream") and not options.get("include_usage") and reply.usage != "finish":
+            reply.usage = "none"
 
     def body(self, reply: Reply) -> JsonObject:
         """Return the whole reply."""

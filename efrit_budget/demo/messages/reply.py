@@ -1,7 +1,7 @@
 """A whole reply as the Messages API writes it."""
 
 from efrit_budget.demo.replies import Reply
-from efrit_budget.errors import JsonObject
+from efrit_budget.errors import Json, JsonObject
 
 
 def whole(reply: Reply) -> JsonObject:
@@ -18,15 +18,31 @@ def whole(reply: Reply) -> JsonObject:
         "stop_reason": reply.stop_reason,
         "stop_sequence": None,
         "stop_details": stop_details,
-        "usage": usage(reply),
+        **shown_usage(reply),
         **reply.extra,
     }
 
 
-def usage(reply: Reply, *, is_final: bool = True) -> JsonObject:
-    """Return the usage of the prompt and, if it `is_final`, of the reply."""
+def shown_usage(reply: Reply, *, is_final: bool = True) -> dict[str, dict[str, Json]]:
+    """Return the member `usage` as the scenario wants it: true, zero, or not there.
+
+    Before the end of a stream it has one token of output.
+    """
+    if reply.usage == "none":
+        return {}
+    if reply.usage == "zero":
+        return {"usage": {"input_tokens": 0, "output_tokens": 0}}
+    counts = dict(usage(reply))
+    if not is_final:
+        del counts["output_tokens_details"]
+        counts["output_tokens"] = 1
+    return {"usage": counts}
+
+
+def usage(reply: Reply) -> JsonObject:
+    """Return the tokens of the prompt and of the reply."""
     share = reply.share
-    prompt: JsonObject = {
+    return {
         "input_tokens": share.fresh,
         "cache_creation_input_tokens": sum(share.written.values()),
         "cache_read_input_tokens": share.read,
@@ -35,11 +51,6 @@ def usage(reply: Reply, *, is_final: bool = True) -> JsonObject:
             "ephemeral_1h_input_tokens": share.written["1h"],
         },
         "service_tier": "standard",
-    }
-    if not is_final:
-        return prompt
-    return {
-        **prompt,
         "output_tokens": reply.tokens,
         "output_tokens_details": {"thinking_tokens": reply.thinking_tokens},
     }

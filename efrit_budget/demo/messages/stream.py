@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from efrit_budget.demo.messages.errors import MESSAGES, error_body
-from efrit_budget.demo.messages.reply import usage, whole
+from efrit_budget.demo.messages.reply import shown_usage, whole
 from efrit_budget.demo.stream import Event, Part, Stream, encode_event
 from efrit_budget.errors import Json, JsonObject
 
@@ -26,12 +26,14 @@ class MessagesStream(Stream):
 
     malformed = b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
     messages = MESSAGES
+    error_name = "error"
+    says_done = False
 
     def start(self) -> Iterator[Event]:
         """Yield the message without content and stop reason."""
         nothing: JsonObject = {"content": [], "stop_reason": None, "stop_details": None}
-        begun = {**usage(self.reply, is_final=False), "output_tokens": 1}
-        yield _event("message_start", message={**whole(self.reply), **nothing, "usage": begun})
+        begun = {**whole(self.reply), **nothing, **shown_usage(self.reply, is_final=False)}
+        yield _event("message_start", message=begun)
 
     def edge(self, part: Part) -> Iterator[Event]:
         """Yield the start or the stop of a block."""
@@ -40,12 +42,12 @@ class MessagesStream(Stream):
     def _start(self, index: int) -> Iterator[Event]:
         """Yield the block without its content, then a ping behind the first block."""
         block = self.reply.blocks[index]
-        yield _event(
-            "content_block_start", index=index, content_block={**block, **BLANK[block["type"]]}
-        )
+        is_use, is_whole = block["type"] == "tool_use", self.reply.entry.complete_input
+        begun = block if is_use and is_whole else {**block, **BLANK[block["type"]]}
+        yield _event("content_block_start", index=index, content_block=begun)
         if index == 0:
             yield _event("ping")
-        if block["type"] == "tool_use":
+        if is_use and not is_whole:
             yield self.piece(index, "")
 
     def piece(self, index: int, text: str) -> Event:
@@ -64,13 +66,14 @@ class MessagesStream(Stream):
         """Yield the stop reason and the usage, then the end of the message."""
         final = whole(self.reply)
         delta = {name: final[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
-        counts = {name: one for name, one in final["usage"].items() if name != "cache_creation"}
-        yield _event("message_delta", delta=delta, usage=counts)
+        shown = shown_usage(self.reply)
+        shown.get("usage", {}).pop("cache_creation", None)
+        yield _event("message_delta", delta=delta, **shown)
         yield _event("message_stop")
 
-    def error(self, kind: str, message: str) -> bytes:
-        """Return an error event."""
-        return encode_event(error_body(kind, message, self.reply.request_id), "error")
+    def error(self, kind: str, message: str) -> JsonObject:
+        """Return the data of an error within the stream."""
+        return error_body(kind, message, self.reply.request_id)
 
 
 def _delta(index: int, piece: JsonObject) -> Event:

@@ -125,6 +125,7 @@ class MessagesWire(Wire):
 
     def complete(self, reply: Reply, asked: Asked) -> None:
         """Add diagnostics and input transformations, if the request asks for them."""
+        reply.usage = reply.entry.usage or "end"
         diagnostics = asked.request.body.get("diagnostics")
         with self._lock:
             if diagnostics is not None:
