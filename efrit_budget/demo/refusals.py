@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from efrit_budget.errors import EfritError
+from efrit_budget.errors import EfritError, JsonObject
 
 TYPES: Mapping[int, str] = {
     400: "invalid_request_error",
@@ -32,6 +32,7 @@ class ApiError(EfritError):
         headers: Mapping[str, str] | None = None,
         param: str | None = None,
         kind: str | None = None,
+        details: JsonObject | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -42,6 +43,8 @@ class ApiError(EfritError):
         """The place in the request, where the wire has a field for it."""
         self.kind = kind
         """The code of the error, where the wire has a field for it."""
+        self.details = details
+        """What a program can read, where the wire has a field for it."""
         self.verbatim: str | None = None
         """The body that is sent instead of the error in the wire's form."""
 

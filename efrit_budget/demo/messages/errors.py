@@ -22,7 +22,11 @@ def kind_of(status: int) -> str:
     return TYPES.get(status, "api_error")
 
 
-def error_body(kind: str, message: str, request_id: str) -> JsonObject:
+def error_body(
+    kind: str, message: str, request_id: str, details: JsonObject | None = None
+) -> JsonObject:
     """Return an error's JSON, for a reply or an event."""
-    error = {"type": kind, "message": message}
+    error: JsonObject = {"type": kind, "message": message}
+    if details is not None:
+        error = {**error, "details": details}
     return {"type": "error", "error": error, "request_id": request_id}

@@ -22,6 +22,7 @@ from efrit_budget.demo.messages.shapes import (
     check_shape,
 )
 from efrit_budget.demo.messages.stream import MessagesStream
+from efrit_budget.demo.messages.threads import Threads
 from efrit_budget.demo.models import Catalog
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Ids, Reply
@@ -54,6 +55,7 @@ class MessagesWire(Wire):
         self._meter = meter
         self._catalog = catalog
         self._needs_key = needs_key
+        self._threads = Threads()
         self._prompts: OrderedDict[str, CachedPrompt] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -102,7 +104,7 @@ class MessagesWire(Wire):
         model = self._catalog.find(body["model"])
         if model is None:
             raise ApiError(f"model: {body['model']}", status=404)
-        request = parse_request(body)
+        request = parse_request(self._threads.whole(body))
         check_rules(request, capabilities(model))
         return request, model
 
@@ -124,8 +126,9 @@ class MessagesWire(Wire):
         return ApiError(f"prompt is too long: {tokens} tokens > {asked.model.window} maximum")
 
     def complete(self, reply: Reply, asked: Asked) -> None:
-        """Add diagnostics and input transformations, if the request asks for them."""
+        """Add diagnostics and input transformations, and hold the thread, if they are asked for."""
         reply.usage = reply.entry.usage or "end"
+        self._threads.hold(asked.request.body, reply)
         diagnostics = asked.request.body.get("diagnostics")
         with self._lock:
             if diagnostics is not None:
@@ -155,4 +158,6 @@ class MessagesWire(Wire):
 
     def error_body(self, error: ApiError) -> JsonObject:
         """Return an error as the Messages API writes it."""
-        return error_body(kind_of(error.status), error.message, error.request_id)
+        return error_body(
+            kind_of(error.status), error.message, error.request_id, error.details
+        )
