@@ -54,7 +54,8 @@ class ParsedRequest:
     tools: list[JsonObject]
     system: list[JsonObject]
     turns: list[Turn]
-    max_tokens: int
+    max_tokens: int | None
+    """The most tokens of the reply, None if the request does not say."""
     user_id: str | None = None
     thinking: JsonObject = field(default_factory=dict)
     """The thinking parameter in the form of the Messages wire; empty without one."""

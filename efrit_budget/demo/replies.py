@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from efrit_budget.budget.models import Model
 from efrit_budget.demo.cache import CachedPrompt, Share
 from efrit_budget.demo.conversation import ParsedRequest
 from efrit_budget.demo.placeholders import Filling, last_results
@@ -62,7 +63,7 @@ class Reply:
     usage: Literal["none", "zero", "finish", "end"] = "end"
     """Where a stream has the usage, and whether it is true."""
     extra: JsonObject = field(default_factory=dict)
-    """Further members that the wire adds to the reply."""
+    """Further members that the wire adds: to the message, or to its first tool call."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,7 @@ class Writer:
     ids: Ids
     sign: Callable[[str, int], str] | None
     """Returns the signature of thinking, given its visible text and its tokens."""
-    window: int
-    """The tokens that prompt and reply may have together."""
+    model: Model
 
     def reply(self, step: Step, conversation: ParsedRequest, prompt: CachedPrompt) -> Reply:
         """Return the reply of this step to this request."""
@@ -89,14 +89,14 @@ class Writer:
         for call in entry.tool:
             self._use(reply, call, filling)
         reply.stop_reason = entry.stop_reason or ("tool_use" if entry.tool else "end_turn")
-        self._fit(reply, conversation.max_tokens)
+        self._fit(reply, conversation.max_tokens or self.model.max_output)
         if entry.big_event is not None:
             _enlarge(reply, entry.big_event)
         return reply
 
     def _fit(self, reply: Reply, limit: int) -> None:
         """Cut a reply that is longer than its limit, or than what the window has left for it."""
-        room = self.window - reply.prompt.tokens
+        room = self.model.window - reply.prompt.tokens
         if reply.tokens > min(limit, room):
             _cut_to(reply, min(limit, room), self.meter)
             is_full = room < limit

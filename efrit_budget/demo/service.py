@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from efrit_budget.demo.binding import Binder
 from efrit_budget.demo.cache import PromptCache, prompt
 from efrit_budget.demo.chat.request import REASONING
+from efrit_budget.demo.chat.strict import ChatRules
 from efrit_budget.demo.chat.wire import ChatWire
+from efrit_budget.demo.conversation import ParsedRequest
 from efrit_budget.demo.faults import answer_error
 from efrit_budget.demo.messages.wire import MessagesWire
 from efrit_budget.demo.models import Catalog
 from efrit_budget.demo.play import Player
 from efrit_budget.demo.replies import Reply, Writer, check_expectation
 from efrit_budget.demo.scenario import Scenario
+from efrit_budget.demo.strict import NO_USAGE, WHOLE_WINDOW, check_strict
 from efrit_budget.demo.usage import Meter
 from efrit_budget.demo.wire import Wire
 from efrit_budget.errors import JsonObject
@@ -32,6 +35,8 @@ class Options:
     """The names of models that are served beside those of the table."""
     window: int | None = None
     """The largest window of a model."""
+    strict: frozenset[str] = frozenset()
+    """The switches of `STRICT` that are on."""
 
 
 class Service:
@@ -44,7 +49,11 @@ class Service:
         self.messages = MessagesWire(
             self._binder, self._meter, self.catalog, needs_key=options.needs_key
         )
-        self.chat = ChatWire(self.catalog, reasoning=options.reasoning, needs_key=options.needs_key)
+        rules = ChatRules(options.strict, options.reasoning, self._binder)
+        self.chat = ChatWire(
+            self.catalog, rules, reasoning=options.reasoning, needs_key=options.needs_key
+        )
+        self._strict = options.strict
         self._stage = Player(options.scenario)
         self._cache = PromptCache()
         self._lock = threading.Lock()
@@ -53,16 +62,17 @@ class Service:
         """Return the reply to a request; advance the scenario unless the request is refused."""
         asked = wire.read(raw, betas)
         request = asked.request
+        check_strict(request, self._strict)
         played = self._stage.find(request)
         wire.check_end(asked, is_paused=self._stage.is_paused(played, request))
         given = prompt(request, self._meter)
-        if given.tokens > asked.model.window:
+        if given.tokens + self._reserve(request) > asked.model.window:
             raise wire.too_long(given.tokens, asked)
         check_expectation(self._stage.peek(played).entry, request.body)
         step = self._stage.next(played)
         if error := answer_error(step.entry, wire.messages):
             raise error
-        writer = Writer(self._meter, wire.ids, asked.sign, asked.model.window)
+        writer = Writer(self._meter, wire.ids, asked.sign, asked.model)
         reply = writer.reply(step, request, given)
         self._stage.remember(played, reply)
         with self._lock:
@@ -71,7 +81,13 @@ class Service:
             else:
                 reply.share = self._cache.use_automatic(given)
         wire.complete(reply, asked)
+        if NO_USAGE in self._strict:
+            reply.usage = "none"
         return reply
+
+    def _reserve(self, request: ParsedRequest) -> int:
+        """Return the tokens of the window that the prompt must leave free."""
+        return (request.max_tokens or 0) if WHOLE_WINDOW in self._strict else 0
 
     def _thinking_tokens(self, block: JsonObject) -> int | None:
         seal = self._binder.seal(block)

@@ -54,7 +54,7 @@ class Wire(ABC):
 
     @abstractmethod
     def too_long(self, tokens: int, asked: Asked) -> ApiError:
-        """Return the error for a prompt of so many tokens, more than the model's window."""
+        """Return the error for a prompt of so many tokens, more than the window has room for."""
 
     @abstractmethod
     def complete(self, reply: Reply, asked: Asked) -> None:

@@ -56,3 +56,8 @@ def chunks(answer: Answer) -> list[Any]:
 def deltas(answer: Answer) -> list[Any]:
     """Return the deltas of a stream."""
     return [chunk["choices"][0]["delta"] for chunk in chunks(answer) if chunk["choices"]]
+
+
+def chat_calls(answer: Answer) -> list[Any]:
+    """Return the deltas of tool calls of a stream."""
+    return [call for delta in deltas(answer) for call in delta.get("tool_calls", [])]

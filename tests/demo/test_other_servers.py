@@ -11,7 +11,7 @@ import anthropic
 import openai
 import pytest
 
-from tests.demo.chatting import READ_FILE, chat, chunks, post
+from tests.demo.chatting import READ_FILE, chat, chat_calls, chunks, post
 from tests.demo.conftest import Play
 from tests.demo.running import TOOL, Answer, Endpoint, request
 
@@ -51,12 +51,6 @@ def said(answer: Answer) -> str:
     if "choices" in answer.body:
         return str(answer.body["choices"][0]["message"]["content"])
     return "".join(block["text"] for block in answer.body["content"] if "text" in block)
-
-
-def chat_calls(answer: Answer) -> list[Any]:
-    """Return the deltas of tool calls of a stream."""
-    found = [chunk["choices"][0]["delta"] for chunk in chunks(answer) if chunk["choices"]]
-    return [call for delta in found for call in delta.get("tool_calls", [])]
 
 
 # Faults

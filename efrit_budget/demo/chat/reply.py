@@ -65,7 +65,9 @@ def _message(reply: Reply, reasoning: str) -> JsonObject:
 def tool_call(reply: Reply, index: int) -> JsonObject:
     """Return a tool call without its function; `index` is that of its block."""
     block = reply.blocks[index]
-    return {**({"id": block["id"]} if "id" in block else {}), "type": "function"}
+    named = {"id": block["id"]} if "id" in block else {}
+    extra = reply.extra if index == next(iter(reply.inputs)) else {}
+    return {**named, "type": "function", **extra}
 
 
 def function(reply: Reply, index: int) -> JsonObject:

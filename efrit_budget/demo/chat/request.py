@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator
 
-from efrit_budget.budget.models import Model
 from efrit_budget.demo.conversation import ParsedRequest, Turn, add_message, as_blocks
 from efrit_budget.errors import Json, JsonObject
 
@@ -14,7 +13,7 @@ REASONING = ("reasoning_content", "reasoning")
 DATA_URL = re.compile(r"data:(image/[a-z+.-]+);base64,(.*)", re.DOTALL)
 
 
-def parse_request(body: JsonObject, model: Model) -> ParsedRequest:
+def parse_request(body: JsonObject) -> ParsedRequest:
     """Return the parsed request of a body, with blocks in the form of the Messages wire."""
     messages, turns = body["messages"], list[Turn]()
     has_system = messages[0]["role"] in SYSTEM
@@ -27,7 +26,7 @@ def parse_request(body: JsonObject, model: Model) -> ParsedRequest:
         tools=body.get("tools") or [],
         system=list(_parts(messages[0]["content"])) if has_system else [],
         turns=turns,
-        max_tokens=output_limit(body) or model.max_output,
+        max_tokens=output_limit(body),
         user_id=body.get("user") or body.get("prompt_cache_key"),
         thinking={"type": "disabled" if effort == "none" else "adaptive", "display": "summarized"},
     )

@@ -6,9 +6,10 @@ from efrit_budget.demo.body import parse_body
 from efrit_budget.demo.chat.complaints import check_shape
 from efrit_budget.demo.chat.errors import MESSAGES, QUOTA, error_body
 from efrit_budget.demo.chat.reply import completion, usage
-from efrit_budget.demo.chat.request import REASONING, parse_request
+from efrit_budget.demo.chat.request import parse_request
 from efrit_budget.demo.chat.rules import check_rules
 from efrit_budget.demo.chat.stream import ChatStream
+from efrit_budget.demo.chat.strict import ChatRules
 from efrit_budget.demo.models import Catalog
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Ids, Reply
@@ -21,6 +22,7 @@ NO_KEY = (
     "using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
 )
 NO_CREDIT = "You exceeded your current quota, please check your plan and billing details."
+LONG_IDS, SHORT_IDS = Ids("chatcmpl-", "call_", 24), Ids("chatcmpl-", "", 9)
 KEYS: Mapping[str, tuple[int, str, str]] = {
     "bad": (401, "Incorrect API key provided: bad.", "invalid_api_key"),
     "nocredit": (429, NO_CREDIT, QUOTA),
@@ -33,14 +35,17 @@ class ChatWire(Wire):
     """Reads and writes the form of Chat Completions."""
 
     id_header = "x-request-id"
-    ids = Ids("chatcmpl-", "call_", 24)
     messages = MESSAGES
     has_marks = False
 
-    def __init__(self, catalog: Catalog, *, reasoning: str, needs_key: bool) -> None:
+    def __init__(
+        self, catalog: Catalog, rules: ChatRules, *, reasoning: str, needs_key: bool
+    ) -> None:
         self._catalog = catalog
+        self._rules = rules
         self._reasoning = reasoning
         self._needs_key = needs_key
+        self.ids = SHORT_IDS if rules.has_short_ids else LONG_IDS
 
     def check_headers(self, headers: Mapping[str, str]) -> frozenset[str]:
         """Return no betas; raise if the key is missing or refused."""
@@ -57,7 +62,7 @@ class ChatWire(Wire):
         """Return the request of a body."""
         body = parse_body(raw)
         check_shape(body)
-        self._check_additions(body)
+        self._rules.check_additions(body["messages"])
         model = self._catalog.find(body["model"])
         if model is None:
             raise ApiError(
@@ -67,23 +72,24 @@ class ChatWire(Wire):
                 kind="model_not_found",
             )
         check_rules(body, model)
-        return Asked(parse_request(body, model), model, betas=betas)
-
-    def _check_additions(self, body: JsonObject) -> None:
-        """Raise if a message has an addition that this endpoint does not make itself."""
-        for index, message in enumerate(body["messages"]):
-            for name in REASONING:
-                if name in message and name != self._reasoning:
-                    raise unknown(f"messages[{index}].{name}")
+        self._rules.check(body)
+        return Asked(parse_request(body), model, betas=betas)
 
     def check_end(self, asked: Asked, *, is_paused: bool) -> None:
         """Do nothing: a reply may follow any message."""
 
     def too_long(self, tokens: int, asked: Asked) -> ApiError:
-        """Return the error for a prompt of so many tokens, more than the model's window."""
+        """Return the error for a prompt of so many tokens, more than the window has room for."""
+        window = asked.model.window
+        problem = f"your messages resulted in {tokens} tokens"
+        if tokens <= window:
+            problem = (
+                f"you requested {asked.request.max_tokens} output tokens and your prompt contains "
+                f"at least {tokens} input tokens"
+            )
         return ApiError(
-            f"This model's maximum context length is {asked.model.window} tokens. However, your "
-            f"messages resulted in {tokens} tokens. Please reduce the length of the messages.",
+            f"This model's maximum context length is {window} tokens. However, {problem}. Please "
+            "reduce the length of the messages.",
             param="messages",
             kind="context_length_exceeded",
         )
@@ -95,6 +101,7 @@ class ChatWire(Wire):
         reply.usage = reply.entry.usage or "end"
         if body.get("stream") and not options.get("include_usage") and reply.usage != "finish":
             reply.usage = "none"
+        self._rules.complete(reply)
 
     def body(self, reply: Reply) -> JsonObject:
         """Return the whole reply."""
@@ -111,8 +118,3 @@ class ChatWire(Wire):
     def error_body(self, error: ApiError) -> JsonObject:
         """Return an error as Chat Completions writes it."""
         return error_body(error)
-
-
-def unknown(place: str) -> ApiError:
-    """Return the error for a field that is not known."""
-    return ApiError(f"Unknown parameter: '{place}'.", param=place, kind="unknown_parameter")

@@ -20,7 +20,7 @@ def parse_request(body: JsonObject) -> ParsedRequest:
         tools=body.get("tools") or [],
         system=as_blocks(body.get("system") or []),
         turns=turns,
-        max_tokens=body.get("max_tokens", 0),
+        max_tokens=body.get("max_tokens"),
         user_id=(body.get("metadata") or {}).get("user_id"),
         thinking=body.get("thinking") or {},
     )

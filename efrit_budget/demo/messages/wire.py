@@ -122,8 +122,14 @@ class MessagesWire(Wire):
         check_last(asked.request, is_paused=is_paused)
 
     def too_long(self, tokens: int, asked: Asked) -> ApiError:
-        """Return the error for a prompt of so many tokens, more than the model's window."""
-        return ApiError(f"prompt is too long: {tokens} tokens > {asked.model.window} maximum")
+        """Return the error for a prompt of so many tokens, more than the window has room for."""
+        window = asked.model.window
+        if tokens > window:
+            return ApiError(f"prompt is too long: {tokens} tokens > {window} maximum")
+        return ApiError(
+            f"input length and `max_tokens` exceed context limit: {tokens} + "
+            f"{asked.request.max_tokens} > {window}, decrease input length or `max_tokens`"
+        )
 
     def complete(self, reply: Reply, asked: Asked) -> None:
         """Add diagnostics and input transformations, and hold the thread, if they are asked for."""
@@ -158,6 +164,4 @@ class MessagesWire(Wire):
 
     def error_body(self, error: ApiError) -> JsonObject:
         """Return an error as the Messages API writes it."""
-        return error_body(
-            kind_of(error.status), error.message, error.request_id, error.details
-        )
+        return error_body(kind_of(error.status), error.message, error.request_id, error.details)
