@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._record(exchange, 200, reply, "the client hung up")
                 raise
             return
-        if error := unstreamable(reply.entry, wire.messages):
+        if error := unstreamable(reply.entry, wire.error_messages):
             raise error
         time.sleep(len(reply.blocks) * reply.entry.delay_ms / 1000)
         self._record(exchange, 200, reply)

@@ -158,6 +158,7 @@ def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
             blocks.append({**block, "input": {}})
         remaining -= cost
     reply.blocks, reply.tokens = blocks, most
+    reply.inputs = {at: text for at, text in reply.inputs.items() if at < len(blocks)}
 
 
 def _enlarge(reply: Reply, size: int) -> None:

@@ -70,7 +70,7 @@ class Service:
             raise wire.too_long(given.tokens, asked)
         check_expectation(self._stage.peek(played).entry, request.body)
         step = self._stage.next(played)
-        if error := answer_error(step.entry, wire.messages):
+        if error := answer_error(step.entry, wire.error_messages):
             raise error
         writer = Writer(self._meter, wire.ids, asked.sign, asked.model)
         reply = writer.reply(step, request, given)

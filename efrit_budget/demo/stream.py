@@ -50,7 +50,7 @@ class Stream(ABC):
 
     malformed: ClassVar[bytes]
     """An event whose data is no JSON."""
-    messages: ClassVar[Mapping[int, str]]
+    error_messages: ClassVar[Mapping[int, str]]
     """The usual message of an error, by status."""
     error_name: ClassVar[str | None]
     """The name of an error event, None where events have no names."""
@@ -110,7 +110,7 @@ class Stream(ABC):
         """Return the event for the scenario's error."""
         entry = self.reply.entry
         kind = str(entry.error_event)
-        message = entry.message or self.messages.get(status_of(kind), kind)
+        message = entry.message or self.error_messages.get(status_of(kind), kind)
         data = json.dumps(self.error(kind, message), ensure_ascii=False)
         return encode_data(data if entry.error_body is None else entry.error_body, self.error_name)
 

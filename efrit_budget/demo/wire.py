@@ -35,7 +35,7 @@ class Wire(ABC):
     """The header that carries the request's id."""
     ids: Ids
     """The form of the ids that this wire makes."""
-    messages: ClassVar[Mapping[int, str]]
+    error_messages: ClassVar[Mapping[int, str]]
     """The usual message of a scripted error, by status."""
     has_marks: ClassVar[bool]
     """True if only what a request marks is cached; else every prefix is."""

@@ -9,7 +9,17 @@ import pytest
 from openai import OpenAI
 
 from efrit_budget.demo.scenario import BUILT_IN, load, steps
-from tests.demo.chatting import ASKED, READ_FILE, chat, chunks, deltas, post, result, said
+from tests.demo.chatting import (
+    ASKED,
+    READ_FILE,
+    chat,
+    chat_calls,
+    chunks,
+    deltas,
+    post,
+    result,
+    said,
+)
 from tests.demo.conftest import Play
 from tests.demo.running import MODEL, Block, Endpoint
 
@@ -128,6 +138,13 @@ def test_a_reply_is_no_longer_than_its_limit(play: Play, limit: str) -> None:
     reply = running.openai().chat.completions.create(**chat(**{limit: 50}))
     assert reply.choices[0].finish_reason == "length"
     assert reply.usage.completion_tokens == 50
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tool_calls_behind_the_limit_are_left_out(play: Play, *, stream: bool) -> None:
+    answer = post(play(EVERYTHING), chat(max_tokens=60, stream=stream, reasoning_effort="none"))
+    calls = chat_calls(answer) if stream else answer.body["choices"][0]["message"]["tool_calls"]
+    assert len([call for call in calls if "id" in call]) == 1
 
 
 def test_what_was_sent_before_is_read_from_the_cache_without_marks(play: Play) -> None:

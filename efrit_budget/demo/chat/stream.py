@@ -13,7 +13,7 @@ from efrit_budget.errors import Json, JsonObject
 class ChatStream(Stream):
     """Writes a reply as chunks, with its thinking in the field `reasoning`."""
 
-    messages = MESSAGES
+    error_messages = MESSAGES
     error_name = None
     says_done = True
     malformed = b'data: {"id": "chatcmpl-", "object": "chat.comp\n\n'

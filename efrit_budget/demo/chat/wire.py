@@ -35,7 +35,7 @@ class ChatWire(Wire):
     """Reads and writes the form of Chat Completions."""
 
     id_header = "x-request-id"
-    messages = MESSAGES
+    error_messages = MESSAGES
     has_marks = False
 
     def __init__(

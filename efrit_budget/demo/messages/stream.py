@@ -25,7 +25,7 @@ class MessagesStream(Stream):
     """Writes a reply as events, each with its name."""
 
     malformed = b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
-    messages = MESSAGES
+    error_messages = MESSAGES
     error_name = "error"
     says_done = False
 

@@ -47,7 +47,7 @@ class MessagesWire(Wire):
 
     id_header = "request-id"
     ids = Ids("msg_01", "toolu_01", 22)
-    messages = MESSAGES
+    error_messages = MESSAGES
     has_marks = True
 
     def __init__(self, binder: Binder, meter: Meter, catalog: Catalog, *, needs_key: bool) -> None:
