@@ -19,6 +19,8 @@ STRICT: Mapping[str, str] = {
     "no-reasoning-back": "thinking must not come back",
     "max-tokens": "max_completion_tokens is unknown",
     "max-completion-tokens": "max_tokens is refused",
+    "few-fields": "only the fields that most servers know are known",
+    "no-stream-options": "stream_options is unknown",
     "no-empty": "a message or a text must not be empty",
     "no-null": "a content must not be null",
     "no-parts": "a content is a string",

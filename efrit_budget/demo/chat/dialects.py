@@ -17,6 +17,15 @@ MAY_FOLLOW: Mapping[str, frozenset[str]] = {
 }
 """The roles that may stand behind each, where roles have to alternate."""
 
+KNOWN_TO_ALL = frozenset(
+    {
+        *("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens"),
+        *("tools", "tool_choice", "parallel_tool_calls", "response_format"),
+        *("temperature", "top_p", "stop"),
+    }
+)
+"""The fields that nearly every server knows."""
+
 
 def unknown(place: str) -> ApiError:
     """Return the error for a field that is not known."""
@@ -82,8 +91,22 @@ def _check_short_ids(body: JsonObject) -> None:
 
 
 def _check_max_tokens(body: JsonObject) -> None:
-    if body.get("max_completion_tokens") is not None:
-        raise unknown("max_completion_tokens")
+    _refuse_fields(body, {"max_completion_tokens"})
+
+
+def _check_no_stream_options(body: JsonObject) -> None:
+    _refuse_fields(body, {"stream_options"})
+
+
+def _check_few_fields(body: JsonObject) -> None:
+    _refuse_fields(body, set(body) - KNOWN_TO_ALL)
+
+
+def _refuse_fields(body: JsonObject, unwanted: set[str]) -> None:
+    """Raise if a request has one of these fields, as Mistral's API does."""
+    for name in body:
+        if name in unwanted:
+            raise ApiError(f"body.{name}: Extra inputs are not permitted", status=422, param=name)
 
 
 def _check_max_completion_tokens(body: JsonObject) -> None:
@@ -143,6 +166,8 @@ CHECKS: Mapping[str, Callable[[JsonObject], None]] = {
     "max-tokens": _check_max_tokens,
     "max-completion-tokens": _check_max_completion_tokens,
     "no-reasoning-back": _check_no_reasoning,
+    "few-fields": _check_few_fields,
+    "no-stream-options": _check_no_stream_options,
     "no-empty": _check_no_empty,
     "no-null": _check_no_null,
     "no-parts": _check_no_parts,
