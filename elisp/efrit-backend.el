@@ -1025,6 +1025,9 @@ Else end it with PROBLEM, a plist.  Keep the usage of the failed attempt."
 (defconst efrit-request--most-error-characters 1000
   "Most characters of an endpoint's error message that are shown.")
 
+(defconst efrit-request--shortest-key 8
+  "Characters of a header from which on it counts as a key; local servers ask for none.")
+
 (defconst efrit-request--too-long
   (concat "prompt is too long\\|context_length_exceeded\\|exceed_context_size"
           "\\|context ?window\\|\\(?:maximum\\|available\\|model's\\|the\\) context \\(?:length\\|size\\)"
@@ -1099,7 +1102,7 @@ Keys that the server repeats are left out, and hidden characters visible."
     (dolist (header (efrit-request-headers request))
       (when (efrit-endpoint--key-header-p header)
         (let ((key (string-remove-prefix "Bearer " (cdr header))))
-          (unless (string-blank-p key)
+          (when (>= (length key) efrit-request--shortest-key)
             (setq line (string-replace key "(the key)" line))))))
     (truncate-string-to-width
      (efrit-permissions-visible
