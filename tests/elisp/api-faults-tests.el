@@ -261,6 +261,19 @@ text = \"Now.\"
       (should (equal "Now." (loop-test--said)))
       (loop-test--goes-on loop))))
 
+(ert-deftest efrit-api-an-empty-reply-in-batch-ends-with-the-code-of-a-failure ()
+  (let ((code nil)
+        (printed ""))
+    (loop-test-in-project
+      (efrit-test-with-model "[[reply]]\nempty = true\n"
+        (cl-letf (((symbol-function 'send-string-to-terminal)
+                   (lambda (text &rest _) (setq printed (concat printed text))))
+                  ((symbol-function 'kill-emacs) (lambda (given) (setq code given))))
+          (let ((command-line-args-left '("--" "Look.")))
+            (efrit-batch-do)))))
+    (should (eql 1 code))
+    (should (string-search "efrit: The model answered with nothing" printed))))
+
 (ert-deftest efrit-api-a-reply-that-only-thinks-is-empty ()
   (loop-test-with-each-api api
     (loop-test-with "
