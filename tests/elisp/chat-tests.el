@@ -32,7 +32,7 @@
   (efrit-json-parse (efrit-reply-content reply)))
 
 (defun chat-test--uses (reply)
-  "Return the tool uses of REPLY: lists of a name and the JSON text of the input."
+  "Return a list of the name and the JSON input of each tool use of REPLY."
   (mapcar (lambda (block) (list (efrit-block-name block) (efrit-block-text block)))
           (efrit-reply-tool-uses reply)))
 
@@ -226,7 +226,7 @@
 ;;; What the sidecar is told
 
 (defmacro chat-test-at (url api &rest body)
-  "Run BODY with the endpoint URL, which speaks API, and features found by its host."
+  "Run BODY with the endpoint URL, which speaks API; features are found by host."
   (declare (indent 2) (debug t))
   `(let ((efrit-claude-url ,url)
          (efrit-endpoint-api ,api)
