@@ -110,17 +110,6 @@ def classes_of(page: int) -> bytes:
     return weights.CHARACTERS[page << 8 : page + 1 << 8].encode("latin-1", "replace")
 
 
-def foreign_cost(classes: bytes, bones: bytes) -> float:
-    """Return the tokens that end between characters of which one or both are beyond ASCII.
-
-    At least one ends behind each character that is several tokens.
-    """
-    cyrillic = classes.translate(None, weights.NOT_CYRILLIC)
-    share = CYRILLIC_SHARE if cyrillic else BORDERS_SHARE
-    ends = share * (weights.BORDERS.cost(bones) + weights.CYRILLIC.cost(cyrillic))
-    return max(ends, len(classes.translate(None, ONE_TOKEN)))
-
-
 def has_one_capital(bones: bytes) -> bool:
     """Return whether most capitals of a text are the same letter."""
     counts = [bones.count(capital) for capital in CAPITALS]
@@ -150,7 +139,11 @@ def measure(text: str) -> float:
         own += WORD_MORE * sum(map(upper.count, WORD_PAGES))
     pictures = len(bones) - len(bones.translate(None, PICTURES))
     least += max(0, own - PICTURE_MORE * pictures)
-    return max(found + own + foreign_cost(classes, bones), LEAST_SHARE * least)
+    cyrillic = classes.translate(None, weights.NOT_CYRILLIC)
+    borders = weights.BORDERS.cost(bones) + weights.CYRILLIC.cost(cyrillic)
+    borders *= CYRILLIC_SHARE if cyrillic else BORDERS_SHARE
+    several = len(classes.translate(None, ONE_TOKEN))  # a token ends behind each of these
+    return max(found + own + max(borders, several), LEAST_SHARE * least)
 
 
 def joined(text: str) -> tuple[str, bytes]:

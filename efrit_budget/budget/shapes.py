@@ -24,9 +24,13 @@ def kind_of(lead: int) -> int:
 
 
 KINDS = bytes(map(kind_of, range(256)))
-IN_PARTS = bytes(kind & (LETTER | DIGIT | MARK) for kind in KINDS)
-BLANKS = bytes(ord("x" if kind & SOLID else "\n" if kind else " ") for kind in KINDS)
-"""Maps a space to itself, the first bytes of other blanks to a newline, any other byte to x."""
+PARTS, SOLIDS, DIGITS = (
+    int.from_bytes(bytes([bits]) * 2**18, "little")
+    for bits in (LETTER | DIGIT | MARK, SOLID, DIGIT)
+)
+"""The bits of these kinds, for each character of a text of any length that is measured at once."""
+BLANKS = bytes(ord("x" if kind & SOLID else " ") for kind in KINDS)
+"""Maps the first byte of a blank to a space, any other byte to x."""
 BLANKS_AND_DIGITS = bytes(
     ord("0" if kind == SOLID | DIGIT else "x" if kind else " ") for kind in KINDS
 )
@@ -103,13 +107,12 @@ def parts_cost(bones: bytes) -> float:
 
     A part is a run of letters, of digits or of marks with the space before it, or of blanks.
     """
-    kinds = int.from_bytes(bones.translate(IN_PARTS), "little")
+    kinds = int.from_bytes(bones.translate(KINDS), "little")
     before = kinds << 8
-    begin = (kinds | before) ^ before
-    blanks = bones.translate(BLANKS)
-    behind_blanks = blanks.count(b"\nx") + blanks.replace(b"\n", b" ").count(b"  x")
-    digits = (kinds & before).to_bytes(len(bones), "little").count(DIGIT)
-    return begin.bit_count() + behind_blanks - 1 + DIGIT_MORE * digits
+    begin = ((kinds | before) ^ before) & PARTS
+    behind_line = kinds & before << 1 & SOLIDS
+    parts = (begin | behind_line).bit_count() + bones.translate(BLANKS).count(b"  x") - 1
+    return parts + DIGIT_MORE * (kinds & ~begin & DIGITS).bit_count()
 
 
 def count_patterns(bones: bytes) -> list[int]:

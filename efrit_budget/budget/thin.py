@@ -136,8 +136,7 @@ def few_pairs(text: str) -> float:
 def least_cost(thin: str) -> float:
     """Return the least tokens of thin stretches; a word that is known as one token costs one."""
     bones = thin.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
-    capitals = bones.upper()
-    is_dna = not capitals.translate(None, BASES + b"N\n") and different(capitals, BASES) == 4
+    is_dna = not bones.translate(None, b"ACGTNacgtn\n") and different(bones.upper(), BASES) == 4
     if is_dna or not thin:
         return 0.0
     known_words, known_letters = divided(bones).count_known()

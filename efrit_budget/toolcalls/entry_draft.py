@@ -194,8 +194,8 @@ class EntryDraft:
 
     def _count_items(self) -> str:
         """Return the number of items, such as "3 of 12 matches"; "" for a text shown whole."""
-        body, delivery = self._ended.body, self._delivery
-        shown, total = body.count(delivery.start, delivery.end), body.whole_count
+        body, page = self._ended.body, self._delivery.page
+        shown, total = page["returned"], page["total"]
         if self._ended.produced.outcome.status is not Status.SUCCESS:
             return ""
         if body.data.get(body.noun) == []:

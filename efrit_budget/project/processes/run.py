@@ -227,6 +227,11 @@ class _Collector:
                             fcntl.fcntl(pipe.fileno(), SET_PIPE_SIZE, PIPE_BYTES)
                     read = partial(self._read, pipes.enter_context(pipe), kept, kept is stdout)
                     self.selector.register(pipe, selectors.EVENT_READ, read)
+            with contextlib.suppress(AttributeError, OSError):  # another system than Linux
+                ending = os.pidfd_open(process.pid)
+                pipes.callback(os.close, ending)
+                stop = partial(self.selector.unregister, ending)
+                self.selector.register(ending, selectors.EVENT_READ, stop)
             if process.stdin is not None:
                 os.set_blocking(process.stdin.fileno(), False)
                 rest = BytesIO(given or b"")
@@ -246,7 +251,7 @@ class _Collector:
         return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
     def _step(self) -> None:
-        """Read and write the pipes, or wait for the process if they are closed; check the limits.
+        """Read and write the pipes, or wait for the end of the process; check the limits.
 
         A process that exceeds a limit is killed; its pipes are read for PATIENCE_SECONDS more.
         """
