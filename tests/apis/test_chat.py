@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.apis.conftest import ChatClient
+from tests.apis.conftest import CHAT_MODEL, ChatClient
 from tests.conversation.client import Client, text, tool_use
 
 PIXEL = base64.b64decode(
@@ -263,3 +263,24 @@ def test_a_model_costs_what_its_provider_takes(chat_client: ChatClient) -> None:
     client.request["endpoint"]["provider"] = "my-cellar"
     client.begin("Hello.")
     assert client.end(text("Hi."), usage=usage)["dollars"] is None
+
+
+def test_the_status_names_model_and_provider_of_the_latest_turn(chat_client: ChatClient) -> None:
+    client = chat_client()
+    status = client.call("session/status")
+    assert (status["model"], status["provider"]) == (None, "")
+    client.begin("Hello.")
+    client.crash()
+    status = client.call("session/status")
+    assert (status["model"], status["provider"]) == (CHAT_MODEL, "somewhere")
+
+
+def test_a_turn_says_whether_the_window_of_its_model_is_known(chat_client: ChatClient) -> None:
+    client = chat_client()
+    assert client.begin("Hello.")["model"]["window_known"] is True
+    del client.request["endpoint"]["window"]
+    begun = client.begin("Hello?")
+    assert begun["model"]["window_known"] is False
+    assert begun["model"]["window"] == 200_000
+    (listed,) = client.call("models/list", names=[CHAT_MODEL])["models"]
+    assert listed["window_known"] is False
