@@ -465,10 +465,11 @@ REWRITTEN is non-nil if the turn begins a new epoch."
                           (efrit-reply-count reply "cache_creation_input_tokens")))
                (miss (efrit-reply-cache-miss reply)))
     (propertize
-     (concat (format "  turn %d: %s in, %d%% from cache, %s out" turn
-                     (efrit-show-tokens prompt)
-                     (if (> prompt 0) (round (* 100.0 read) prompt) 0)
-                     (efrit-show-tokens (efrit-reply-count reply "output_tokens")))
+     (concat (if (> prompt 0)
+                 (format "  turn %d: %s in, %d%% from cache, %s out" turn
+                         (efrit-show-tokens prompt) (round (* 100.0 read) prompt)
+                         (efrit-show-tokens (efrit-reply-count reply "output_tokens")))
+               (format "  turn %d: usage unknown" turn))
              (if dollars (format ", $%.4f" dollars) "")
              (if miss (concat ", cache missed: " miss) "")
              "\n")
