@@ -11,7 +11,7 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-anthropic)
+(require 'efrit-backend)
 (require 'efrit-edit)
 (require 'efrit-files)
 (require 'efrit-loop)

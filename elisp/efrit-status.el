@@ -219,7 +219,7 @@ Return nil before its first reply."
 (defun efrit-show--unreported (loop)
   "Return a text about the replies of LOOP that came without usage, or nil."
   (let ((count (plist-get (efrit-loop-usage loop) :unreported)))
-    (and count (> count 0)
+    (and count
          (format "%s came without usage" (if (= count 1) "1 reply" (format "%d replies" count))))))
 
 (defun efrit-show-summary (loop)

@@ -10,8 +10,8 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-anthropic)
 (require 'efrit-ask)
+(require 'efrit-backend)
 (require 'efrit-do)
 (require 'efrit-edit)
 (require 'efrit-files)

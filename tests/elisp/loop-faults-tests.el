@@ -135,7 +135,8 @@ text = \" Done.\"
         (should-not (string-search "Is there a model" (efrit-loop-problem loop)))))
     (dolist (given '("http://localhost:1" "http://localhost:1/" "http://localhost:1/v1/"))
       (should (string-search "to http://localhost:1/v1/messages,"
-                             (efrit-claude--not-found-advice (efrit-claude--create :url given)))))
+                             (efrit-request--not-found-advice (efrit-request--create
+                                                               :url given :api (alist-get (quote messages) efrit-apis))))))
     (efrit-continue loop)
     (should (eq 'idle (efrit-test-rest loop)))))
 

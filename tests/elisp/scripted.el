@@ -13,7 +13,6 @@
 
 (require 'cl-lib)
 (require 'support)
-(require 'efrit-anthropic)
 (require 'efrit-do)
 (require 'efrit-rpc)
 (require 'efrit-permissions)

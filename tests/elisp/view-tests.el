@@ -174,8 +174,8 @@
 
 (ert-deftest efrit-view-shows-thinking-while-it-streams ()
   (efrit-viewing-with-view efrit-viewing-short
-    (let ((block (efrit-block--create :type "thinking"))
-          (text (efrit-block--create :type "text")))
+    (let ((block (efrit-block-create :type "thinking"))
+          (text (efrit-block-create :type "text")))
       (cl-flet ((think (string)
                   (push string (efrit-block-pieces block))
                   (efrit-view-observe view-loop (list 'piece block string))))

@@ -1,0 +1,1 @@
+"""The Chat Completions wire: requests, rules, replies and errors as OpenAI has them."""

@@ -1,0 +1,1 @@
+"""The Messages wire: requests, rules, replies and errors of the Messages API."""
