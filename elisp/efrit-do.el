@@ -722,7 +722,7 @@ It can while a message, a result or a failed request is not answered."
 (defun efrit-do--note-window (loop event)
   "If EVENT began a turn of LOOP and its model's window is only assumed, say so."
   (let ((model (efrit-loop-model loop)))
-    (when (and (eq (car event) 'begun) (null (plist-get model :window_known)))
+    (when (and (eq (car event) 'begun) (not (eq t (plist-get model :window_known))))
       (efrit-loop-note-once
        loop (format "The window of %s is not known: %s tokens are assumed; \
 M-x efrit-add-provider asks the server"

@@ -96,13 +96,13 @@ Ask the endpoint for its models, which is free of charge."
 (defun efrit-doctor--address ()
   "Check that `efrit-claude-url' is an address of the API; return the finding."
   (condition-case err
-      (let ((host (efrit-endpoint-host))
-            (path (url-filename (url-generic-parse-url efrit-claude-url)))
+      (let ((path (and (efrit-endpoint-host)
+                       (url-filename (url-generic-parse-url efrit-claude-url))))
             (other (if (eq efrit-endpoint-api 'chat) "/messages\\'" "/chat/completions\\'")))
         (efrit-doctor--check
          (not (or (member path '("" "/")) (string-match-p other path)))
          "address" (format "%s, for the API %s" efrit-claude-url efrit-endpoint-api)
-         (format "M-x efrit-add-provider RET %s finds path and API" host)))
+         "M-x efrit-add-provider finds path and API"))
     (user-error (efrit-doctor--check nil "address" efrit-claude-url (cadr err)))))
 
 (defun efrit-doctor--key ()

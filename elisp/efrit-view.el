@@ -359,16 +359,13 @@ SOURCE is a function of the item that returns the text so far, if it streams."
 ;;;; Replies
 
 (defun efrit-view--begin-block (block)
-  "Add an item for BLOCK, which begins to stream."
-  (pcase (efrit-block-type block)
-    ("tool_use"
-     (efrit-view--note-streaming block (efrit-view-use
-                                        (efrit-use-create :id (efrit-block-id block)
-                                                          :name (efrit-block-name block)
-                                                          :arguments "{}" :state 'written))))
-    ("text"
-     (when (efrit-block-pieces block)
-       (efrit-view--begin-text block (efrit-block-text block))))))
+  "Add an item for BLOCK, a tool use that begins to stream.
+The item of another block is added with its first piece."
+  (when (equal (efrit-block-type block) "tool_use")
+    (efrit-view--note-streaming block (efrit-view-use
+                                       (efrit-use-create :id (efrit-block-id block)
+                                                         :name (efrit-block-name block)
+                                                         :arguments "{}" :state 'written)))))
 
 (defun efrit-view--begin-text (block string)
   "Add an item for BLOCK, text that begins to stream with STRING."

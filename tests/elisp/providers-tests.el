@@ -13,7 +13,10 @@
 (require 'auth-source)
 (require 'cl-lib)
 (require 'viewing)
+(require 'efrit-budget)
+(require 'efrit-menu)
 (require 'efrit-providers)
+(require 'efrit-sessions)
 (require 'efrit-setup)
 
 ;;; The servers
@@ -428,6 +431,205 @@ OLLAMA_CONTEXT_LENGTH$"
                                   (string-prefix-p "efrit-ask" (process-name process)))
                                 (process-list))))
       (delete-process server))))
+
+;;; Choosing one of a provider's models
+
+(defmacro provider-test-with-chat (script options &rest body)
+  "Run BODY in the view of a session while a model plays SCRIPT.
+OPTIONS are further ones of the scripted model, which is offered as the model
+\"qwen3:8b\" of the provider \"box\" in the Chat Completions API."
+  (declare (indent 2) (debug (form form body)))
+  `(let ((efrit-test-model-options (append '("--model" "qwen3:8b") ,options))
+         (efrit-providers nil))
+     (efrit-viewing-with-view ,script
+       (setq efrit-providers
+             `(("box" :url ,(replace-regexp-in-string "/v1/.*" "/v1/chat/completions"
+                                                      efrit-claude-url)
+                :api chat :features (usage) :models (("qwen3:8b" :window 32768)))))
+       ,@body)))
+
+(defun provider-test--type (text)
+  "Send TEXT in the session's buffer, and wait until it was answered."
+  (efrit-viewing-type text)
+  (should (eq 'idle (efrit-test-rest efrit-loop-here))))
+
+(defun provider-test--press (keys)
+  "Press KEYS, as `kbd' takes them, in this buffer."
+  (save-window-excursion
+    (set-window-buffer nil (current-buffer))
+    (execute-kbd-macro (kbd keys))))
+
+(defun provider-test--messages-sent ()
+  "Return the models of the requests so far, with t for those of a chat."
+  (mapcar (lambda (request)
+            (let ((body (gethash "body" request)))
+              (cons (gethash "model" body) (null (gethash "system" body)))))
+          (efrit-test-sent)))
+
+(ert-deftest efrit-model-of-another-provider-comes-with-address-api-and-window ()
+  (provider-test-with-chat "[[reply]]\nrepeat = 3\ntext = \"Yes.\"\n" nil
+    (provider-test--type "Go.")
+    (provider-test--press "M-x efrit-model RET box/qwen3:8b RET")
+    (efrit-viewing-in-order "— The model is box/qwen3:8b, whose price is not known.  The prompt of ~"
+                            "k tokens is sent anew; its price is not known.")
+    (provider-test--type "Again.")
+    (should (equal '(("claude-sonnet-5-5") ("qwen3:8b" . t)) (provider-test--messages-sent)))
+    (efrit-viewing-in-order
+     "— qwen3:8b has a window of 32,768 tokens, less than the budget of 100,000.")
+    (should (= 32768 (plist-get (efrit-loop-budget view-loop) :total)))
+    (should-not (string-search "The window of qwen3:8b is not known" (efrit-viewing-view-text)))
+    (should (equal "model: box/qwen3:8b"
+                   (substring-no-properties
+                    (let ((efrit-menu--loop view-loop)) (efrit-menu--describe-model)))))
+    (provider-test--type "And again.")
+    (should (= 1 (efrit-viewing-count "has a window of 32,768 tokens")))
+    (should-not (default-value 'efrit-endpoint-provider))))
+
+(ert-deftest efrit-model-by-its-name-alone-keeps-the-provider ()
+  (provider-test-with-chat "[[reply]]\nrepeat = 3\ntext = \"Yes.\"\n" '("--model" "org/other")
+    (efrit-model "box/qwen3:8b")
+    (efrit-model "org/other")
+    (efrit-viewing-shows "— The model is box/org/other, whose price is not known.")
+    (should (equal "box" (efrit-loop-option view-loop 'efrit-endpoint-provider)))
+    (should-not (efrit-loop-option view-loop 'efrit-endpoint-window))
+    (provider-test--type "Go.")
+    (should (equal '(("org/other" . t)) (provider-test--messages-sent)))
+    (should (= 1 (efrit-viewing-count "Yes.")))
+    (efrit-viewing-in-order "— The window of org/other is not known: 200,000 tokens are assumed; \
+M-x efrit-add-provider asks the server")
+    (provider-test--type "Again.")
+    (should (= 1 (efrit-viewing-count "The window of org/other is not known")))))
+
+(ert-deftest efrit-model-offers-those-of-its-provider-first-and-no-line-wraps ()
+  (provider-test-with-keys keys
+    (write-region "machine openrouter.ai login apikey password sk-x\n" nil keys nil 'quiet)
+    (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" nil
+      (efrit-model "box/qwen3:8b")
+      (let* ((offered (efrit-choose--offered view-loop))
+             (labels (mapcar #'car offered))
+             (lines (mapcar (pcase-lambda (`(,label ,_ ,suffix)) (concat label suffix))
+                            (efrit-choose--affixed labels offered "box/qwen3:8b"))))
+        (should (equal "box/qwen3:8b" (car labels)))
+        (should (string-match-p "\\`box/qwen3:8b +now +33k window +price not known\\'" (car lines)))
+        (should (seq-find (lambda (label) (string-prefix-p "openrouter/anthropic/" label)) labels))
+        (should (seq-every-p (lambda (label) (string-match-p "\\`\\(?:box\\|openrouter\\)/" label))
+                             labels))
+        (should (> (length lines) 100))
+        (dolist (line lines)
+          (should (<= (string-width line) 79)))))))
+
+(ert-deftest efrit-menu-shows-effort-and-thinking-as-inapt-where-the-endpoint-lacks-them ()
+  (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" nil
+    (let ((efrit-menu--loop view-loop))
+      (should-not (efrit-menu--no-effort-p))
+      (should-not (efrit-menu--no-thinking-p))
+      (efrit-model "box/qwen3:8b")
+      (should (efrit-menu--no-effort-p))
+      (should (efrit-menu--no-thinking-p)))))
+
+(ert-deftest efrit-model-notes-of-a-turn-reach-a-session-in-batch ()
+  (let ((printed "")
+        (efrit-test-api 'chat)
+        (efrit-claude-model "qwen3:8b")
+        (efrit-endpoint-window 32768)
+        (efrit-test-model-options '("--model" "qwen3:8b")))
+    (efrit-test-with-project nil
+      (efrit-test-with-model "[[reply]]\ntext = \"Yes.\"\nusage = \"none\"\n"
+        (cl-letf (((symbol-function 'send-string-to-terminal)
+                   (lambda (text &rest _)
+                     (setq printed (concat printed (decode-coding-string text 'utf-8))))))
+          (efrit-batch-run "Go."))))
+    (should (string-search "— qwen3:8b has a window of 32,768 tokens, less than" printed))
+    (should (string-search "— The server does not report the usage of qwen3:8b" printed))
+    (should (string-search " · cost unknown · " printed))
+    (should (string-search "tokens unknown: 1 reply came without usage" printed))
+    (should-not (string-match-p "\\$0\\.00\\| 0 tokens" printed))))
+
+;;; Usage that is not known
+
+(ert-deftest efrit-guard-counts-estimates-where-the-usage-is-not-reported ()
+  (provider-test-with-chat "
+[[reply]]
+repeat = 2
+usage = \"none\"
+tool = [{ name = \"vcs_status\", input = {} }]
+[[reply]]
+usage = \"zero\"
+text = \"Done.\"
+" nil
+    (efrit-model "box/qwen3:8b")
+    (efrit-test-with-options view-loop ((efrit-max-tokens 100))
+      (efrit-viewing-type "Go.")
+      (should (eq 'limited (efrit-test-rest view-loop)))
+      (efrit-viewing-in-order "The server does not report the usage of qwen3:8b: `efrit-max-tokens', \
+by estimates, and")
+      (should (< 1000 (plist-get (efrit-loop-counts view-loop) :tokens)
+                 (* 2 (plist-get (efrit-loop-budget view-loop) :used)))))))
+
+(ert-deftest efrit-show-says-that-cost-and-tokens-are-unknown ()
+  (provider-test-with-chat "[[reply]]\nrepeat = 2\nusage = \"none\"\ntext = \"Yes.\"\n" nil
+    (efrit-model "box/qwen3:8b")
+    (let ((efrit-view-usage t))
+      (provider-test--type "Go."))
+    (efrit-viewing-in-order "Yes." "turn 1: usage unknown")
+    (should (string-search " · cost unknown · qwen3:8b" (efrit-show-gauge view-loop)))
+    (should (equal "unknown: 1 reply came without usage" (efrit-show-cost view-loop)))
+    (should (string-search "tokens unknown: 1 reply came without usage"
+                           (efrit-show-summary view-loop)))
+    (save-window-excursion
+      (with-current-buffer (efrit-budget view-loop)
+        (unwind-protect
+            (progn
+              (efrit-viewing-shows "system text")
+              (should (string-match-p "^  Cost: unknown: 1 reply came without usage$"
+                                      (efrit-budget-view--head 79 12))))
+          (kill-buffer))))
+    (let ((listed (aref (plist-get (efrit-sidecar-request 'session/list '(:price t)) :sessions) 0)))
+      (should (equal "unknown" (efrit-sessions--cost listed)))
+      (should (string-match-p " \\? tokens cost unknown" (efrit-sessions--annotation listed nil))))
+    (provider-test--type "Again.")
+    (should (equal "unknown: 2 replies came without usage" (efrit-show-cost view-loop)))))
+
+;;; Resuming
+
+(defun provider-test--resumed (id)
+  "Resume the session ID, and return its loop and the text of its buffer."
+  (let* ((efrit-do-show-function #'efrit-session-view-buffer)
+         (loop (efrit-resume id)))
+    (with-current-buffer (efrit-session-view-buffer loop)
+      (efrit-viewing-shows "Yes.")
+      (prog1 (list loop (efrit-viewing-view-text))
+        (let ((kill-buffer-query-functions nil))
+          (kill-buffer))))))
+
+(ert-deftest efrit-resume-goes-on-with-the-provider-of-the-last-turn-by-its-name-alone ()
+  (provider-test-with-chat "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" nil
+    (efrit-model "box/qwen3:8b")
+    (provider-test--type "Go.")
+    (let ((id (efrit-loop-id view-loop))
+          (url (efrit-loop-option view-loop 'efrit-claude-url)))
+      (efrit-do-forget view-loop)
+      ;; The address is that of the person's present options.
+      (setf (plist-get (cdar efrit-providers) :url) (concat url "?now"))
+      (pcase-let ((`(,loop ,text) (provider-test--resumed id)))
+        (should (string-search "— The model is box/qwen3:8b, as in the last turn." text))
+        (should (equal (concat url "?now") (efrit-loop-option loop 'efrit-claude-url)))
+        (should (eq 'chat (efrit-loop-option loop 'efrit-endpoint-api)))
+        (efrit-do-forget loop))
+      (setq efrit-providers nil)
+      (pcase-let ((`(,loop ,text) (provider-test--resumed id)))
+        (should (string-search "— The model is claude-sonnet-5-5; that of the last turn was \
+box/qwen3:8b.  `efrit-providers' has no box: M-x efrit-add-provider adds it again." text))
+        (should (equal (default-value 'efrit-claude-url)
+                       (efrit-loop-option loop 'efrit-claude-url)))
+        (efrit-do-forget loop)))))
+
+(ert-deftest efrit-resume-without-another-model-says-nothing-of-it ()
+  (efrit-viewing-with-view "[[reply]]\ntext = \"Yes.\"\n"
+    (provider-test--type "Go.")
+    (efrit-do-forget view-loop)
+    (should-not (string-search "— The model" (cadr (provider-test--resumed
+                                                    (efrit-loop-id view-loop)))))))
 
 (provide 'providers-tests)
 ;;; providers-tests.el ends here
