@@ -114,7 +114,7 @@ Without LOOP, change the defaults of new sessions."
       (customize-set-variable option value))))
 
 (defun efrit-provider--changes (loop name model)
-  "Return the options that `efrit-provider-use' sets, an alist.
+  "Return the options for `efrit-provider-use' to set, an alist.
 LOOP, NAME and MODEL are as there.  Additional headers stay with their host,
 since a key may be among them."
   (let ((options (efrit-provider-options name model))
@@ -314,10 +314,10 @@ Return a text if it does not answer.  ADDRESS is what the person gave."
   "Return the addresses below which the API of the server at ADDRESS may be.
 ADDRESS may lack the scheme and the path.  There is a list of them for each
 scheme, the likeliest first."
-  (let ((whole (efrit-provider--without-end address)))
+  (let ((whole (efrit-provider-base address)))
     (mapcar (lambda (url)
               (let ((known (mapcar (lambda (provider)
-                                     (efrit-provider--without-end (plist-get (cdr provider) :url)))
+                                     (efrit-provider-base (plist-get (cdr provider) :url)))
                                    (efrit-provider--at url)))
                     (versioned (concat url "/v1")))
                 (delete-dups (append known
@@ -329,7 +329,7 @@ scheme, the likeliest first."
                    (list (concat "http://" whole) (concat "https://" whole)))
                   (t (list (concat "https://" whole)))))))
 
-(defun efrit-provider--without-end (address)
+(defun efrit-provider-base (address)
   "Return ADDRESS without what stands behind the base of an API, such as /models."
   (thread-last (string-trim address)
     (replace-regexp-in-string "[?#].*\\'" "")

@@ -276,7 +276,8 @@ as in `efrit-doctor'."
     (efrit-set-buffer-text report)
     (special-mode)
     (setq word-wrap t)
-    (display-buffer (current-buffer))))
+    (when-let* ((window (display-buffer (current-buffer))))
+      (shrink-window-if-larger-than-buffer window))))
 
 ;;; Keys
 
@@ -416,7 +417,9 @@ This is `efrit-add-provider' with the addresses of local servers to choose from.
   "Read an address with PROMPT; complete the names of PROVIDERS."
   (let* ((completion-extra-properties
           (list :annotation-function
-                (lambda (name) (concat "  " (plist-get (cdr (assoc name providers)) :url)))))
+                (lambda (name)
+                  (concat "  " (efrit-provider-base
+                                (plist-get (cdr (assoc name providers)) :url))))))
          (address (string-trim (completing-read prompt providers))))
     (when (string-empty-p address)
       (user-error "There is no address: give one such as localhost:11434"))
@@ -529,12 +532,10 @@ The models of a provider whose key has a name are in the sidecar's price list."
 
 (defun efrit-setup--save (provider)
   "Put PROVIDER, a cons of its name and plist, first into `efrit-providers'.
-Save that by Customize; an Emacs without an init file, as with -Q, cannot."
-  (let ((providers (cons provider (assoc-delete-all (car provider)
-                                                    (copy-sequence efrit-providers)))))
-    (if (or user-init-file custom-file)
-        (customize-save-variable 'efrit-providers providers)
-      (customize-set-variable 'efrit-providers providers))))
+Save that by Customize."
+  (customize-save-variable
+   'efrit-providers
+   (cons provider (assoc-delete-all (car provider) (copy-sequence efrit-providers)))))
 
 (defconst efrit-setup--uses
   '(("this session and new ones" here new) ("this session" here) ("new sessions" new)
@@ -569,7 +570,7 @@ Sessions that failed for want of a key go on with it if new sessions use it."
 (defun efrit-setup--keep (options)
   "Ask whether to save OPTIONS, an alist, for later sessions of Emacs.
 An Emacs without an init file, as with -Q, cannot save them."
-  (when (and (or user-init-file custom-file)
+  (when (and user-init-file
              (y-or-n-p "Use it in later sessions of Emacs, too? "))
     (dolist (option options)
       (customize-save-variable (car option) (default-value (car option))))))

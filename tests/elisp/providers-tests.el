@@ -106,6 +106,7 @@ LINE is the method and the path; BODY is a plist, or nil.")
     (plain
      ("POST /v1/chat/completions"
       ,(lambda (_) "{\"choices\":[{\"message\":{\"content\":\"pong\"}}]}")))
+    (moved (t ,(lambda (_) '(302 . ""))))
     (silent
      ("GET /v1/models" ,(provider-test--listed '(:id "m")))
      (t ,(lambda (_) '(500 . "<html><h1>It broke</h1> in the\nkitchen</html>")))))
@@ -142,7 +143,8 @@ If KEY is non-nil, HEAD must have it."
         (pcase-let ((`(,status . ,text) (provider-test--answer routes key line head given)))
           (ignore-errors
             (process-send-string
-             client (format "HTTP/1.1 %d X\r\nConnection: close\r\n\r\n%s" status
+             client (format "HTTP/1.1 %d X\r\nConnection: close\r\n%s\r\n%s" status
+                            (if (eql status 302) "Location: https://other.example/v1\r\n" "")
                             (encode-coding-string text 'utf-8)))))
         (delete-process client)))))
 
@@ -168,12 +170,8 @@ KIND is a symbol, or a list of a symbol and a key."
                                ,(if (consp kind) (cadr kind))
                                (lambda (,address) ,@body)))
 
-(defun provider-test--lines ()
-  "Return the lines of the requests that the server took, in order."
-  (mapcar #'car (reverse provider-test--requests)))
-
 (defun provider-test--find (address model)
-  "Look at, try and measure MODEL of the server at ADDRESS; return the `efrit-found'."
+  "Look at, try and measure MODEL of the server at ADDRESS; return the finding."
   (let ((found (efrit-provider-look address)))
     (efrit-provider-try found model)
     (efrit-provider-measure found model)
@@ -251,6 +249,12 @@ KIND is a symbol, or a list of a symbol and a key."
                               (cadr err)))))
   (let ((err (should-error (efrit-provider-look "127.0.0.1:1") :type 'user-error)))
     (should (string-match-p "No server answers at 127.0.0.1:1 (.*): start it" (cadr err)))))
+
+(ert-deftest efrit-provider-follows-no-address-that-a-server-names ()
+  (provider-test-with-server moved address
+    (let ((err (should-error (efrit-provider-look address) :type 'user-error)))
+      (should (string-match-p "leads to https://other.example/v1: give that address" (cadr err))))
+    (should (= 1 (length provider-test--requests)))))
 
 (ert-deftest efrit-provider-reads-hostile-lists-of-models ()
   (dolist (body '("" "[]" "1" "null" "\"x\"" "{" "{\"data\":1}" "{\"data\":[1,null,\"x\",[],{}]}"
@@ -369,31 +373,55 @@ KIND is a symbol, or a list of a symbol and a key."
 
 (ert-deftest efrit-add-provider-says-what-it-found-and-has-the-session-use-it ()
   (provider-test-with-defaults
-    (provider-test-with-keys _keys
-      (efrit-test-with-project nil
-        (provider-test-with-server ollama address
-          (let ((loop (efrit-test-loop)))
-            (provider-test-answering '("tiny:1b" "cellar" "this session")
-              (efrit-add-provider address))
-            (with-current-buffer "*efrit provider*"
-              (should (string-match-p "\\`Ollama at http://127.*/v1/chat/completions$"
-                                      (buffer-string)))
-              (dolist (line '("^ok +API +Chat Completions$" "^ok +streaming +yes$"
-                              "^problem +tools +refused: 400: .* -> choose another model"
-                              "^ok +window +40,960 tokens at most; Ollama may use fewer: see \
+    (efrit-test-with-project nil
+      (provider-test-with-server ollama address
+        (let ((loop (efrit-test-loop)))
+          (provider-test-answering '("tiny:1b" "cellar" "this session")
+            (efrit-add-provider address))
+          (with-current-buffer "*efrit provider*"
+            (should (string-match-p "\\`Ollama at http://127.*/v1/chat/completions$"
+                                    (buffer-string)))
+            (dolist (line '("^ok +API +Chat Completions$" "^ok +streaming +yes$"
+                            "^problem +tools +refused: 400: .* -> choose another model"
+                            "^ok +window +40,960 tokens at most; Ollama may use fewer: see \
 OLLAMA_CONTEXT_LENGTH$"
-                              "^ok +usage +counted$"))
-                (should (string-match-p line (buffer-string)))))
-            (should (equal "cellar/tiny:1b"
-                           (efrit-provider-label
-                            (efrit-provider-of loop)
-                            (efrit-loop-option loop 'efrit-claude-model))))
-            (should (eq 'chat (efrit-loop-option loop 'efrit-endpoint-api)))
-            (should (eql 40960 (efrit-loop-option loop 'efrit-endpoint-window)))
-            (should (equal '("tiny:1b" "qwen3:8b")
-                           (mapcar #'car (plist-get (efrit-provider-plist "cellar") :models))))
-            (should-not (default-value 'efrit-endpoint-provider))
-            (efrit-do-forget loop)))))))
+                            "^ok +usage +counted$"))
+              (should (string-match-p line (buffer-string)))))
+          (should (equal "cellar/tiny:1b"
+                         (efrit-provider-label
+                          (efrit-provider-of loop)
+                          (efrit-loop-option loop 'efrit-claude-model))))
+          (should (eq 'chat (efrit-loop-option loop 'efrit-endpoint-api)))
+          (should (eql 40960 (efrit-loop-option loop 'efrit-endpoint-window)))
+          (should (equal '("tiny:1b" "qwen3:8b")
+                         (mapcar #'car (plist-get (efrit-provider-plist "cellar") :models))))
+          (should-not (default-value 'efrit-endpoint-provider))
+          (efrit-do-forget loop))))))
+
+(ert-deftest efrit-add-provider-is-saved-by-customize ()
+  (provider-test-with-defaults
+    (provider-test-with-server vllm address
+      (let ((saved (make-temp-file "efrit-custom-" nil ".el"))
+            (efrit-providers '(("house" :url "http://old:1/v1/chat/completions")
+                               ("other" :url "http://other:1/v1/messages"))))
+        (unwind-protect
+            (progn
+              (provider-test-answering '("Qwen/Qwen3" "house" t "new sessions" t)
+                (setq user-init-file saved)
+                (efrit-add-provider address))
+              (should (equal '("house" "other") (mapcar #'car efrit-providers)))
+              (with-temp-buffer
+                (insert-file-contents saved)
+                (dolist (part (list "efrit-providers" "(\"house\" :url \"http://127"
+                                    "(\"other\" :url" "'(efrit-endpoint-provider \"house\""
+                                    "'(efrit-claude-model \"Qwen/Qwen3\""))
+                  (goto-char (point-min))
+                  (should (search-forward part nil t)))))
+          (dolist (option (cons 'efrit-providers efrit-loop-own-options))
+            (put option 'saved-value nil))
+          (when-let* ((buffer (get-file-buffer saved)))
+            (kill-buffer buffer))
+          (delete-file saved))))))
 
 (ert-deftest efrit-add-provider-stores-of-many-models-only-the-one-that-was-chosen ()
   (let ((found (efrit-found--create
