@@ -569,13 +569,13 @@ sidecar's price list is asked for them.
 (defcustom efrit-small-window 16000
   "Tokens of a window below which a model gets few tools and a short prompt.
 It gets `efrit-small-window-tools' alone, and a short system prompt."
-  :type 'natnum)
+  :type 'natnum :risky t)
 
 (defcustom efrit-small-window-tools
   '("project_files" "search_content" "read_file" "edit_file" "create_file" "run_command"
     "recall_result")
   "Names of the tools for models whose window is below `efrit-small-window'."
-  :type '(repeat string))
+  :type '(repeat string) :risky t)
 
 (defcustom efrit-claude-headers nil
   "Additional headers of every request: an alist of strings."
