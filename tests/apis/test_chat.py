@@ -119,6 +119,19 @@ def test_reasoning_goes_back_where_the_endpoint_wants_it(chat_client: ChatClient
     assert client.messages[1]["reasoning_content"] == "Hm."
 
 
+def test_a_reply_whose_reasoning_is_gone_has_a_blank_in_its_place(
+    chat_client: ChatClient,
+) -> None:
+    client = chat_client("reasoning-back")
+    with_a_tool(client, THOUGHT)
+    client.end(text("Blue."))
+    schema = {"type": "object", "properties": {}}
+    tool = {"name": "other", "description": "Do it.", "input_schema": schema}
+    client.call("tools/register", tools=[tool])
+    assert client.begin("And now?")["rewrite_reasons"] == ["tools"]
+    assert client.messages[1]["reasoning_content"] == " "
+
+
 def test_reasoning_is_kept_and_stays_here_where_it_does_not(chat_client: ChatClient) -> None:
     client = chat_client()
     with_a_tool(client, THOUGHT)

@@ -189,10 +189,11 @@ def test_sixty_turns_are_all_accepted_below_the_limit_and_everything_comes_back(
 
 SERVERS = [
     ("alternation", "short-ids"),
+    ("reasoning-back",),
     ("thought-signatures",),
     ("developer",),
     (),
-][: soak.amount(1, 4)]
+][: soak.amount(1, 5)]
 """The ways of servers of Chat Completions: features for the sidecar, switches for the endpoint."""
 
 
