@@ -49,10 +49,12 @@
 
 (defun efrit-provider-key-p ()
   "Return non-nil if requests to the endpoint would have a key."
-  (seq-some (lambda (header)
-              (member (downcase (car header))
-                      '("x-api-key" "authorization" "api-key" "x-goog-api-key")))
-            (ignore-errors (efrit-endpoint-headers nil))))
+  (efrit-provider--secret-p (ignore-errors (efrit-endpoint-headers))))
+
+(defun efrit-provider--secret-p (headers)
+  "Return non-nil if one of HEADERS, an alist, is a secret."
+  (let ((efrit-claude-headers headers))
+    (efrit-endpoint-own-secret-p)))
 
 (defun efrit-provider-options (name model)
   "Return the options for MODEL of the provider NAME, an alist with their values."
@@ -210,6 +212,9 @@ KNOWN is the value of `:models' of a provider."
 (defconst efrit-provider--seconds 10
   "Seconds that a server may take to answer a question about itself.")
 
+(defconst efrit-provider--shortest-key 8
+  "Least characters of a key that is left out of what a server sends.")
+
 (cl-defun efrit-provider-ask (url headers &key json (seconds efrit-provider--seconds))
   "Get URL with HEADERS, an alist, or post JSON, a text, to it.
 Wait for the answer, and return (STATUS HEADERS BODY), or a text that says why
@@ -237,31 +242,34 @@ curl's standard input."
         (delete-process process))
       (or (and (eq 'exit (process-status process))
                (eql 0 (process-exit-status process))
-               (efrit-http-parse (buffer-string)))
+               (efrit-http-parse (efrit-provider--without-keys (buffer-string) headers)))
           (if (>= (buffer-size) efrit-provider--most-bytes)
               (format "it sent more than %d bytes" efrit-provider--most-bytes)
             (goto-char (point-max))
             (skip-chars-backward "\n")
             (buffer-substring (line-beginning-position) (point)))))))
 
+(defun efrit-provider--without-keys (text headers)
+  "Return TEXT, which a server sent, without the keys in HEADERS that it repeats."
+  (dolist (header headers text)
+    (let ((key (string-remove-prefix "Bearer " (cdr header))))
+      (when (and (efrit-provider--secret-p (list header))
+                 (>= (length key) efrit-provider--shortest-key))
+        (setq text (string-replace key "(the key)" text))))))
+
 (defun efrit-provider-problem (answer)
   "Return the words of ANSWER, as from `efrit-provider-ask', that refuse a request."
   (pcase answer
-    (`(,status ,_ ,body)
-     (format "%d: %s" status (efrit-provider--words (ignore-errors (efrit-json-plist body)) body)))
+    (`(,status ,_ ,body) (efrit-provider--words status (efrit-words-of-body body)))
     (problem problem)))
 
-(defun efrit-provider--words (object &optional body)
-  "Return the words of an error in OBJECT, a plist, or else those of BODY.
-They are on a line of at most 300 columns."
-  (let* ((problem (plist-get object :error))
-         (words (or (seq-find #'stringp (list (plist-get problem :message) problem
-                                              (plist-get object :message)
-                                              (plist-get object :detail)))
-                    (replace-regexp-in-string "<[^>]*>" " " (or body "no reason was given")))))
-    (truncate-string-to-width
-     (efrit-permissions-visible (string-join (split-string words) " ") t)
-     300 nil nil "…")))
+(defun efrit-provider--words (status words)
+  "Return WORDS of a server, or nil, with STATUS on a line of at most 300 columns."
+  (truncate-string-to-width
+   (format "%d: %s" status
+           (efrit-permissions-visible
+            (string-join (split-string (or words "no reason was given")) " ") t))
+   300 nil nil "…"))
 
 ;;; Finding a server's models
 
@@ -421,7 +429,7 @@ The key is sent in the forms of all APIs that the server may have."
 A missing key is no error: the server may need none."
   (condition-case nil
       (efrit-provider--with-options (efrit-provider--options-of base api)
-        (efrit-endpoint-headers nil))
+        (efrit-endpoint-headers))
     (efrit-no-key (list (cons "content-type" "application/json")
                         (cons "anthropic-version" "2023-06-01")))))
 
@@ -543,8 +551,8 @@ A reply that is not streamed is one event."
   (pcase answer
     (`(200 ,_ ,body)
      (let* ((events (efrit-provider--parse-events body))
-            (problem (seq-find (lambda (event) (plist-get event :error)) events)))
-       (cond (problem (concat "200: " (efrit-provider--words problem)))
+            (problem (seq-some (lambda (event) (plist-get event :error)) events)))
+       (cond (problem (efrit-provider--words 200 (efrit-words-of-body (efrit-json-text problem))))
              ((seq-some (lambda (event) (efrit-provider--of-api-p event api)) events) events)
              (t (efrit-provider-problem answer)))))
     (_ (efrit-provider-problem answer))))

@@ -109,7 +109,7 @@ Ask the endpoint for its models, which is free of charge."
   "Check that there is a key for the endpoint, if needed; return the finding."
   (condition-case err
       (progn
-        (efrit-endpoint-headers nil)
+        (efrit-endpoint-headers)
         (efrit-doctor--check t "key" (if (efrit-provider-key-p)
                                          (concat "there is one for " (efrit-endpoint-host))
                                        "no key, and none is required")
@@ -153,7 +153,7 @@ STATUS is that of its answer to a question for this model alone."
   (efrit-provider-ask
    (concat (replace-regexp-in-string "/\\(?:messages\\|chat/completions\\)/*\\'" "" efrit-claude-url)
            "/models" path)
-   (efrit-endpoint-headers nil)))
+   (efrit-endpoint-headers)))
 
 (defun efrit-doctor--executable ()
   "Check that the sidecar's program is found; return the finding."
@@ -374,7 +374,7 @@ apikey" host))))
   (let ((waiting (efrit-setup--waiting-loops)))
     (condition-case err
         (progn
-          (efrit-endpoint-headers nil)
+          (efrit-endpoint-headers)
           (efrit-setup--close-keys)
           (mapc #'efrit-setup--go-on waiting)
           (message "The key is found%s" (if waiting "; the message is sent" "")))

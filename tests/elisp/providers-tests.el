@@ -119,7 +119,10 @@ status and a body; that of t is for all other requests.")
 If KEY is non-nil, HEAD must have it."
   (let ((answer (cadr (or (assoc line routes) (assq t routes)))))
     (cond ((and key (not (string-search (concat " " key "\r\n") head)))
-           (cons 401 "{\"error\":\"Invalid API key\"}"))
+           (cons 401 (format "{\"error\":\"Invalid API key%s\"}"
+                             (if (string-match "^authorization: Bearer\\( .*\\)\r$" head)
+                                 (match-string 1 head)
+                               ""))))
           ((null answer) (cons 404 "{\"detail\":\"Not Found\"}"))
           ((stringp answer) (cons 200 answer))
           (t (let ((given (funcall answer body)))
@@ -320,10 +323,15 @@ KIND is a symbol, or a list of a symbol and a key."
         (provider-test-answering '("Qwen/Qwen3" "house" "nothing yet")
           (efrit-add-provider address)
           (with-current-buffer (get-file-buffer keys)
-            (should (string-match-p "The server said 401: Invalid API key.  Type the key for 127"
-                                    header-line-format))
-            (insert "sk-secret")
             (let ((inhibit-message t))
+              (should (string-match-p "The server said 401: Invalid API key.  Type the key for 127"
+                                      header-line-format))
+              (insert "sk-secrets")
+              (save-buffer)
+              ;; It says which key was wrong, but it is not shown.
+              (should (string-match-p "said 401: Invalid API key (the key).  Type" header-line-format))
+              (search-forward "sk-secrets")
+              (delete-char -1)
               (save-buffer))))
         (pcase-let ((`((,name . ,plist)) efrit-providers))
           (should (equal "house" name))
