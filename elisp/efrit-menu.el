@@ -403,10 +403,14 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
   "Return NAME and the value of OPTION for the current session; nil is DEFAULT."
   (efrit-menu--labelled name (or (efrit-provider-value efrit-menu--loop option) default)))
 
+(defconst efrit-menu--columns 23
+  "Most columns of a value in the menu, so that the menu fits a terminal.")
+
 (defun efrit-menu--labelled (name value)
-  "Return NAME and VALUE, a string, as a label of at most so many columns."
+  "Return NAME and VALUE, a string, as a label; shorten a long VALUE."
   (format "%s: %s" name
-          (propertize (truncate-string-to-width value 24 nil nil "…") 'face 'transient-value)))
+          (propertize (truncate-string-to-width value efrit-menu--columns nil nil "…")
+                      'face 'transient-value)))
 
 (defun efrit-menu--no-effort-p ()
   "Return non-nil if the endpoint of the current session is not asked for effort."
@@ -417,10 +421,14 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
   (not (efrit-provider-feature-p efrit-menu--loop 'thinking)))
 
 (defun efrit-menu--describe-model ()
-  "Return the label of the model in the menu, with that of its provider."
-  (efrit-menu--labelled "model" (efrit-provider-label
-                                 (efrit-provider-of efrit-menu--loop)
-                                 (efrit-provider-value efrit-menu--loop 'efrit-claude-model))))
+  "Return the label of the model in the menu, with as much of its provider as fits."
+  (let* ((name (efrit-provider-of efrit-menu--loop))
+         (model (efrit-provider-value efrit-menu--loop 'efrit-claude-model))
+         (room (- efrit-menu--columns 1 (string-width model))))
+    (efrit-menu--labelled
+     "model" (efrit-provider-label
+              (and name (> room 1) (truncate-string-to-width name room nil nil "…"))
+              model))))
 
 (defun efrit-menu--describe-effort ()
   "Return the label of the effort in the menu."

@@ -514,9 +514,13 @@ OPTIONS are further ones of the scripted model, which is offered as the model
      "— qwen3:8b has a window of 32,768 tokens, less than the budget of 100,000.")
     (should (= 32768 (plist-get (efrit-loop-budget view-loop) :total)))
     (should-not (string-search "The window of qwen3:8b is not known" (efrit-viewing-view-text)))
-    (should (equal "model: box/qwen3:8b"
-                   (substring-no-properties
-                    (let ((efrit-menu--loop view-loop)) (efrit-menu--describe-model)))))
+    (let ((efrit-menu--loop view-loop))
+      (should (equal "model: box/qwen3:8b"
+                     (substring-no-properties (efrit-menu--describe-model))))
+      (efrit-test-with-options view-loop ((efrit-endpoint-provider "anthropic")
+                                          (efrit-claude-model "claude-sonnet-5-5"))
+        (should (equal "model: anth…/claude-sonnet-5-5"
+                       (substring-no-properties (efrit-menu--describe-model))))))
     (provider-test--type "And again.")
     (should (= 1 (efrit-viewing-count "has a window of 32,768 tokens")))
     (should-not (default-value 'efrit-endpoint-provider))))
