@@ -14,25 +14,6 @@
 (require 'looping)
 (require 'efrit-run)
 
-(defun api-faults-test--survives (form)
-  "Check that a reply with FORM, TOML, is taken as any other in each API."
-  (loop-test-with-each-api api
-    (loop-test-with (concat "
-[[reply]]
-text = \"I look.\"
-tool = [ { name = \"read_file\", input = { path = \"a.txt\" } },
-         { name = \"read_file\", input = { path = \"README.md\" } } ]
-" form "
-[[reply]]
-expect_contains = \"A project\"
-text = \" Done.\"
-") loop
-      (efrit-test-finish loop "Go.")
-      (should (equal "I look. Done." (loop-test--said)))
-      (should (equal '("a.txt" "README.md") (api-faults-test--read (car (last (efrit-test-sent))))))
-      (should (equal 2 (length (loop-test--statuses))))
-      (loop-test--goes-on loop))))
-
 (defun api-faults-test--read (sent)
   "Return the paths that tools were to read by SENT, the record of a request."
   (mapcar (lambda (call) (gethash "path" call))
@@ -50,16 +31,38 @@ text = \" Done.\"
   (let ((content (gethash "content" message)))
     (if (vectorp content) content [])))
 
+(defconst api-faults-test--forms
+  '("done = true" "done = false" "interleaved = true" "complete_input = true"
+    "ids = [\"call_0\"]" "ids = [\"\"]" "no_ids = true" "comments = true"
+    "index = \"none\"" "index = \"zero\"" "delay_ms = 10"
+    "index = \"zero\"\ncomplete_input = true"
+    "index = \"none\"\ncomplete_input = true\nids = [\"\"]\nstop_reason = \"end_turn\""
+    "index = \"zero\"\ncomplete_input = true\nno_ids = true")
+  "Forms of streams, members of a scripted reply.")
+
 (ert-deftest efrit-api-takes-each-form-of-a-stream ()
-  :tags '(:long)
-  (dolist (form '("done = true" "done = false" "interleaved = true" "complete_input = true"
-                  "ids = [\"call_0\"]" "ids = [\"\"]" "no_ids = true" "comments = true"
-                  "index = \"none\"" "index = \"zero\"" "delay_ms = 20"
-                  "index = \"zero\"\ncomplete_input = true"
-                  "index = \"none\"\ncomplete_input = true\nids = [\"\"]\nstop_reason = \"end_turn\""
-                  "index = \"zero\"\ncomplete_input = true\nno_ids = true"))
-    (ert-info (form)
-      (api-faults-test--survives form))))
+  (loop-test-with-each-api api
+    (loop-test-with
+        (concat (mapconcat (lambda (form)
+                             (format "
+[[reply]]
+text = \"I look.\"
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } },
+         { name = \"read_file\", input = { path = \"README.md\" } } ]
+%s
+" form))
+                           api-faults-test--forms "")
+                "[[reply]]\ntext = \"Done.\"\n")
+        loop
+      (efrit-test-finish loop "Go.")
+      (let ((sent (efrit-test-sent)))
+        (should (string-suffix-p "I look.I look.Done." (loop-test--said)))
+        (should (= (length sent) (1+ (length api-faults-test--forms))))
+        (should (seq-every-p (apply-partially #'eql 200) (loop-test--statuses)))
+        (should (equal (apply #'append (mapcar (lambda (_) '("a.txt" "README.md"))
+                                               api-faults-test--forms))
+                       (api-faults-test--read (car (last sent))))))
+      (loop-test--goes-on loop))))
 
 (ert-deftest efrit-api-ids-that-a-server-repeats-name-each-call-once ()
   (loop-test-with-each-api api
@@ -103,53 +106,65 @@ text = \"Done.\"
 
 ;;; Errors
 
-(defun api-faults-test--problem (fault)
-  "Return, for each API, the problem of a loop whose model has FAULT, TOML.
-The loop must be of use afterwards."
+(defun api-faults-test--problems (faults)
+  "Return, for each API, the problems of a loop whose model has FAULTS, in order.
+FAULTS are TOML.  The loop must be of use afterwards."
   (let ((efrit-claude-retries 0)
         (problems nil))
     (loop-test-with-each-api api
-      (loop-test-with (concat "[[reply]]\n" fault "\n[[reply]]\ntext = \"Now.\"\n") loop
+      (loop-test-with (concat (mapconcat (lambda (fault) (format "[[reply]]\n%s\n" fault)) faults "")
+                              "[[reply]]\ntext = \"Now.\"\n")
+          loop
         (efrit-do-say loop "Go.")
-        (ert-info (fault)
-          (should (eq 'failed (efrit-test-rest loop))))
-        (push (efrit-loop-problem loop) problems)
-        (efrit-continue loop)
+        (push (mapcar (lambda (fault)
+                        (ert-info (fault)
+                          (should (eq 'failed (efrit-test-rest loop))))
+                        (prog1 (efrit-loop-problem loop)
+                          (efrit-continue loop)))
+                      faults)
+              problems)
         (should (eq 'idle (efrit-test-rest loop)))
         (should (string-suffix-p "Now." (loop-test--said)))))
     (nreverse problems)))
 
-(ert-deftest efrit-api-errors-of-any-form-are-shown-in-the-servers-words ()
-  (pcase-dolist (`(,problem . ,fault)
-                 '(("503: The model is loading"
-                    . "status = 503\nerror_body = '{\"error\": \"The model is loading\"}'")
-                   ("422: body.messages.0: field required; body.model: too short"
-                    . "status = 422\nerror_body = '{\"detail\": [{\"loc\": [\"body\", \"messages\", 0], \
+(defun api-faults-test--problem (fault)
+  "Return, for each API, the problem of a loop whose model has FAULT, TOML."
+  (mapcar #'car (api-faults-test--problems (list fault))))
+
+(defconst api-faults-test--errors
+  '(("503: The model is loading"
+     . "status = 503\nerror_body = '{\"error\": \"The model is loading\"}'")
+    ("422: body.messages.0: field required; body.model: too short"
+     . "status = 422\nerror_body = '{\"detail\": [{\"loc\": [\"body\", \"messages\", 0], \
 \"msg\": \"field required\"}, {\"loc\": [\"body\", \"model\"], \"msg\": \"too short\"}]}'")
-                   ("500: It broke" . "status = 500\nerror_body = '{\"detail\": \"It broke\"}'")
-                   ("500: It broke" . "status = 500\nerror_body = '{\"message\": \"It broke\"}'")
-                   ("503: The model is overloaded."
-                    . "status = 503\nerror_body = '[{\"error\": {\"code\": 503, \
+    ("500: It broke" . "status = 500\nerror_body = '{\"detail\": \"It broke\"}'")
+    ("500: It broke" . "status = 500\nerror_body = '{\"message\": \"It broke\"}'")
+    ("503: The model is overloaded."
+     . "status = 503\nerror_body = '[{\"error\": {\"code\": 503, \
 \"message\": \"The model is overloaded.\", \"status\": \"UNAVAILABLE\"}}]'")
-                   ("502: 502 Bad Gateway nginx & co"
-                    . "status = 502\ncontent_type = \"text/html\"\nerror_body = \"<html><head><title>\
+    ("502: 502 Bad Gateway nginx & co"
+     . "status = 502\ncontent_type = \"text/html\"\nerror_body = \"<html><head><title>\
 502 Bad Gateway</title><style>p {}</style></head><body><h1>502 Bad Gateway</h1><hr>nginx &amp; co\
 </body></html>\"")
-                   ("502: Gone: ask later"
-                    . "status = 502\ncontent_type = \"text/html\"\nerror_body = \"<!doctype html>\
+    ("502: Gone: ask later"
+     . "status = 502\ncontent_type = \"text/html\"\nerror_body = \"<!doctype html>\
 <title>Gone</title><p>ask<script>x < 1</script> later\"")
-                   ("500: plain words" . "status = 500\nerror_body = \"plain\\n words\"")
-                   ("500: no reason was given" . "status = 500\nerror_body = \"\"")
-                   ("429: Provider returned error"
-                    . "status = 200\nerror_body = '{\"error\": {\"message\": \
+    ("500: plain words" . "status = 500\nerror_body = \"plain\\n words\"")
+    ("500: no reason was given" . "status = 500\nerror_body = \"\"")
+    ("429: Provider returned error"
+     . "status = 200\nerror_body = '{\"error\": {\"message\": \
 \"Provider returned error\", \"code\": 429}}'")
-                   ("out of memory"
-                    . "text = \"So far\"\nerror_event = \"api_error\"\n\
+    ("out of memory"
+     . "text = \"So far\"\nerror_event = \"api_error\"\n\
 error_body = '{\"error\": \"out of memory\"}'")
-                   ("out of memory"
-                    . "text = \"So far\"\nerror_event = \"api_error\"\n\
-error_body = '{\"type\": \"error\", \"error\": {\"error\": {\"msg\": \"out of memory\"}}}'")))
-    (should (equal (list problem problem) (api-faults-test--problem fault)))))
+    ("out of memory"
+     . "text = \"So far\"\nerror_event = \"api_error\"\n\
+error_body = '{\"type\": \"error\", \"error\": {\"error\": {\"msg\": \"out of memory\"}}}'"))
+  "Alist from problems as the person reads them to faults of the scripted model.")
+
+(ert-deftest efrit-api-errors-of-any-form-are-shown-in-the-servers-words ()
+  (dolist (problems (api-faults-test--problems (mapcar #'cdr api-faults-test--errors)))
+    (should (equal (mapcar #'car api-faults-test--errors) problems))))
 
 (ert-deftest efrit-api-an-error-shows-neither-keys-nor-hidden-characters ()
   (let ((efrit-claude-headers '(("Authorization" . "Bearer sk-very-secret"))))
