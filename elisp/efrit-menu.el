@@ -160,14 +160,19 @@ Return its label, or its name."
 (defun efrit-choose--parse (loop text)
   "Return the provider's name and the model that TEXT, a label or a name, means.
 The name is nil for an endpoint of LOOP that has none.  A model's name alone
-keeps the provider, and so does one of its models that begins like a label."
+keeps the provider, and so does one of its models that begins like a label.
+Signal a `user-error' if a label names another provider, and that has no key."
   (let* ((now (efrit-provider-of loop))
          (name (and (string-match "\\`\\([^/]+\\)/." text)
-                    (match-string 1 text))))
-    (if (and (efrit-provider-plist name)
-             (not (assoc text (plist-get (efrit-provider-plist now) :models))))
-        (list name (substring text (1+ (length name))))
-      (list now text))))
+                    (match-string 1 text)))
+         (plist (and name (efrit-provider-plist name))))
+    (cond ((or (null plist) (assoc text (plist-get (efrit-provider-plist now) :models)))
+           (list now text))
+          ((or (equal name now) (member name (efrit-provider-usable)))
+           (list name (substring text (1+ (length name)))))
+          ((null now) (list nil text))
+          (t (user-error "The provider %s has no key: M-x efrit-add-provider adds it.  \
+For a model of %s give %s/%s" name now now text)))))
 
 ;;;###autoload
 (defun efrit-model (model &optional default)

@@ -386,16 +386,23 @@ ADDRESS is what the person gave.  A provider whose key has a name has one API."
         (list api)
       (seq-uniq (list api 'chat 'messages)))))
 
+(defconst efrit-provider--longest-name 200
+  "Most characters of a model's name; the sidecar takes no longer one.")
+
 (defun efrit-provider-listed (body)
   "Return the models in BODY, the JSON text of a list of models.
-It is an alist from names to plists with `:window' and `:max-output'."
+It is an alist from names to plists with `:window' and `:max-output'.  Names
+with hidden characters are left out."
   (let* ((object (ignore-errors (efrit-json-plist body)))
          (models (seq-find #'vectorp (list object (plist-get object :data)
                                            (plist-get object :models)))))
     (cl-loop for model across (or models [])
              for name = (seq-find #'stringp (list (plist-get model :id) (plist-get model :name)))
-             when name
-             collect (cons name (efrit-provider--sizes model)))))
+             when (and name (<= 1 (length name) efrit-provider--longest-name)
+                       (equal name (efrit-permissions-visible name t)))
+             ;; Google's own API has this prefix, and takes names without it.
+             collect (cons (string-remove-prefix "models/" name)
+                           (efrit-provider--sizes model)))))
 
 (defun efrit-provider--sizes (model)
   "Return a plist with the `:window' and the `:max-output' in MODEL, a plist."

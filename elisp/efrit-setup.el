@@ -449,9 +449,11 @@ This is `efrit-add-provider' with the addresses of local servers to choose from.
 (defun efrit-setup--read-model (found)
   "Ask for a model of FOUND, with completion if the server lists any."
   (let* ((names (mapcar #'car (efrit-found-models found)))
+         (default (or (seq-find (lambda (name) (not (string-match-p "embed" name))) names)
+                      (car names)))
          (model (string-trim
-                 (completing-read (if names (format-prompt "Model" (car names)) "Model: ")
-                                  names nil nil nil nil (car names)))))
+                 (completing-read (if names (format-prompt "Model" default) "Model: ")
+                                  names nil nil nil nil default))))
     (when (string-empty-p model)
       (user-error "The model has no name"))
     model))
@@ -517,13 +519,15 @@ This is `efrit-add-provider' with the addresses of local servers to choose from.
 
 (defun efrit-setup--plist (found model)
   "Return the plist in `efrit-providers' for the provider of FOUND with MODEL.
-The models of a provider whose key has a name are in the sidecar's price list."
+The models of a provider whose key has a name are in the sidecar's price list,
+and without features in its preset, it has those that `auto' stands for."
   (let* ((preset (efrit-provider-plist (efrit-found-preset found)))
          (key (plist-get preset :key))
          (models (efrit-found-models found))
          (own (list (or (assoc model models) (list model)))))
-    (append (list :url (efrit-found-url found) :api (efrit-found-api found)
-                  :features (efrit-found-features found))
+    (append (list :url (efrit-found-url found) :api (efrit-found-api found))
+            (and (or (null key) (plist-member preset :features))
+                 (list :features (efrit-found-features found)))
             (and (plist-get preset :headers) (list :headers (plist-get preset :headers)))
             (if key (list :key key)
               (list :models (if (<= (length models) efrit-setup--most-models)

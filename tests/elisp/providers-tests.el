@@ -265,8 +265,8 @@ KIND is a symbol, or a list of a symbol and a key."
     (ert-info (body)
       (should-not (efrit-provider-listed body))))
   (should (equal '(("a") ("b" :window 4096))
-                 (efrit-provider-listed "[{\"id\":\"a\",\"context_length\":\"x\"},\
-{\"name\":\"b\",\"max_model_len\":4096,\"context_length\":99}]"))))
+                 (efrit-provider-listed "[{\"id\":\"models/a\",\"context_length\":\"x\"},\
+{\"id\":\"hidden\\u202e\"},{\"id\":\"\"},{\"name\":\"b\",\"max_model_len\":4096,\"context_length\":99}]"))))
 
 ;;; Keys
 
@@ -447,7 +447,14 @@ OLLAMA_CONTEXT_LENGTH$"
     (should (equal "openai" (efrit-setup--default-name found)))
     (let ((plist (efrit-setup--plist found "gpt-5")))
       (should (equal "OPENAI_API_KEY" (plist-get plist :key)))
-      (should-not (plist-member plist :models)))))
+      (should-not (plist-member plist :models)))
+    (let ((plist (efrit-setup--plist
+                  (efrit-found--create
+                   :base "https://api.anthropic.com/v1" :preset "anthropic" :api 'messages
+                   :url "https://api.anthropic.com/v1/messages")
+                  "claude-opus-5-5")))
+      (should (equal "ANTHROPIC_API_KEY" (plist-get plist :key)))
+      (should-not (plist-member plist :features)))))
 
 (ert-deftest efrit-add-provider-can-be-quit-while-a-server-does-not-answer ()
   (let* ((provider-test--requests nil)
@@ -539,6 +546,21 @@ OPTIONS are further ones of the scripted model, which is offered as the model
 M-x efrit-add-provider asks the server")
     (provider-test--type "Again.")
     (should (= 1 (efrit-viewing-count "The window of org/other is not known")))))
+
+(ert-deftest efrit-model-of-a-provider-without-a-key-is-an-error-that-says-what-to-do ()
+  (provider-test-with-keys keys
+    (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" nil
+      (let ((process-environment (cons "OPENAI_API_KEY" process-environment)))
+        ;; The endpoint has no name: it may have a model of this name.
+        (should (equal '(nil "openai/gpt-5") (efrit-choose--parse view-loop "openai/gpt-5")))
+        (efrit-model "box/qwen3:8b")
+        (let ((err (should-error (efrit-model "openai/gpt-5") :type 'user-error)))
+          (should (string-match-p "openai has no key: M-x efrit-add-provider .* box/openai/gpt-5"
+                                  (cadr err))))
+        (should (equal '("box" "openai/gpt-5")
+                       (efrit-choose--parse view-loop "box/openai/gpt-5")))
+        (write-region "machine api.openai.com login apikey password sk-x\n" nil keys nil 'quiet)
+        (should (equal '("openai" "gpt-5") (efrit-choose--parse view-loop "openai/gpt-5")))))))
 
 (ert-deftest efrit-model-offers-those-of-its-provider-first-and-no-line-wraps ()
   (provider-test-with-keys keys
