@@ -228,7 +228,7 @@ def test_the_tour_goes_through_this_checkout(sidecar: Connection, tmp_path: Path
         client = Client(sidecar, running, opened["session_id"], MODEL)
         replies = [client.turn("Show me around."), *(client.turn() for _ in range(3))]
     assert [reply["stop_reason"] for reply in replies] == [*["tool_use"] * 3, "end_turn"]
-    assert [len(reply["content"]) for reply in replies] == [4, 5, 4, 2]
+    assert [len(reply["content"]) for reply in replies] == [3, 6, 4, 2]
 
 
 def prompt_limit(budget: Block) -> int:
