@@ -193,10 +193,8 @@ without a session, new sessions use MODEL."
 (defun efrit-choose-model (loop name model)
   "Have LOOP use MODEL of the provider NAME from its next turn on, and say so.
 NAME is nil for an endpoint without a name.  Without LOOP, new sessions do."
-  (let ((label (efrit-provider-label name model))
-        (before (efrit-provider-label (efrit-provider-of loop)
-                                      (efrit-provider-value loop 'efrit-claude-model))))
-    (if (and loop (equal label before))
+  (let ((label (efrit-provider-label name model)))
+    (if (and loop (efrit-provider-used-p loop name model))
         (message "The model is %s already" label)
       (let ((listed (efrit-provider-model loop name model)))
         (efrit-provider-use loop name model)

@@ -121,7 +121,8 @@ LOOP, NAME and MODEL are as there.  Additional headers stay with their host,
 since a key may be among them."
   (let ((options (efrit-provider-options name model))
         (url (efrit-provider-value loop 'efrit-claude-url)))
-    (cond ((not (member name (list nil (efrit-provider-of loop))))
+    (cond ((null name) (list (cons 'efrit-claude-model model)))
+          ((not (efrit-provider--at-p loop name options))
            (if (efrit-provider--same-host-p url (alist-get 'efrit-claude-url options))
                (assq-delete-all 'efrit-claude-headers options)
              options))
@@ -131,6 +132,22 @@ since a key may be among them."
                                                                     efrit-claude-model)))
                        options))
           (t (list (cons 'efrit-claude-model model))))))
+
+(defun efrit-provider--at-p (loop name options)
+  "Return non-nil if LOOP uses the provider NAME, as it is now, already.
+OPTIONS are those of NAME; it may have changed since LOOP began to use it."
+  (and (equal name (efrit-provider-of loop))
+       (seq-every-p (lambda (option)
+                      (equal (alist-get option options) (efrit-provider-value loop option)))
+                    (append '(efrit-claude-url efrit-endpoint-api)
+                            (and (plist-member (efrit-provider-plist name) :features)
+                                 '(efrit-claude-features))))))
+
+(defun efrit-provider-used-p (loop name model)
+  "Return non-nil if LOOP uses MODEL of the provider NAME, as it is now, already."
+  (seq-every-p (pcase-lambda (`(,option . ,value))
+                 (equal value (efrit-provider-value loop option)))
+               (efrit-provider--changes loop name model)))
 
 (defun efrit-provider--same-host-p (one other)
   "Return non-nil if the URLs ONE and OTHER have the same scheme, host and port."

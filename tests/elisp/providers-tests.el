@@ -547,6 +547,19 @@ M-x efrit-add-provider asks the server")
     (provider-test--type "Again.")
     (should (= 1 (efrit-viewing-count "The window of org/other is not known")))))
 
+(ert-deftest efrit-model-of-a-provider-that-was-added-again-comes-with-its-new-address ()
+  (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" nil
+    (efrit-model "box/qwen3:8b")
+    (efrit-model "box/qwen3:8b")
+    (should (= 1 (efrit-viewing-count "The model is box/qwen3:8b")))
+    (setf (plist-get (cdar efrit-providers) :url) "http://127.0.0.1:1/v1/messages"
+          (plist-get (cdar efrit-providers) :api) 'messages)
+    (efrit-model "box/qwen3:8b")
+    (should (= 2 (efrit-viewing-count "The model is box/qwen3:8b")))
+    (should (eq 'messages (efrit-loop-option view-loop 'efrit-endpoint-api)))
+    (should (equal "http://127.0.0.1:1/v1/messages"
+                   (efrit-loop-option view-loop 'efrit-claude-url)))))
+
 (ert-deftest efrit-model-of-a-provider-without-a-key-is-an-error-that-says-what-to-do ()
   (provider-test-with-keys keys
     (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" nil
