@@ -134,7 +134,7 @@ since a key may be among them."
           (t (list (cons 'efrit-claude-model model))))))
 
 (defun efrit-provider--at-p (loop name options)
-  "Return non-nil if LOOP uses the provider NAME, as it is now, already.
+  "Return non-nil if the provider of LOOP is NAME, as it is now, already.
 OPTIONS are those of NAME; it may have changed since LOOP began to use it."
   (and (equal name (efrit-provider-of loop))
        (seq-every-p (lambda (option)
@@ -144,7 +144,7 @@ OPTIONS are those of NAME; it may have changed since LOOP began to use it."
                                  '(efrit-claude-features))))))
 
 (defun efrit-provider-used-p (loop name model)
-  "Return non-nil if LOOP uses MODEL of the provider NAME, as it is now, already."
+  "Return non-nil if LOOP has MODEL of the provider NAME, as it is now, already."
   (seq-every-p (pcase-lambda (`(,option . ,value))
                  (equal value (efrit-provider-value loop option)))
                (efrit-provider--changes loop name model)))
