@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import ceil
 
-from efrit_budget.budget.estimate import estimate, sample, sampled
+from efrit_budget.budget.estimate import EACH_BYTE, estimate, sample, sampled
 from efrit_budget.budget.family_factors import COSTS, FACTORS
 
 CLAUDE, UNKNOWN = "claude", "unknown"
@@ -100,5 +100,6 @@ def count_classes(text: str) -> Sequence[int]:
     if len(raw) == len(text):
         return capitals, digits, *NONE_BEYOND_ASCII
     pages = text.encode("utf-16-le", "surrogatepass")[1::2].translate(CLASS_OF_PAGE)
-    marked, *others = map(pages.count, range(len(PAGES)))
+    present = EACH_BYTE.translate(None, EACH_BYTE.translate(None, pages))
+    marked, *others = (pages.count(at) if at in present else 0 for at in range(len(PAGES)))
     return capitals, digits, marked + sum(map(raw.count, LATIN_1_LEADS)), *others
