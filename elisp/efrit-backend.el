@@ -957,7 +957,7 @@ Return what to show of it, a list of events, or `broken' if it cannot be read."
          request (efrit-request--broken-stream-problem problem status))))))
 
 (defun efrit-request--take-whole (request)
-  "Take a reply to REQUEST that is no stream: a JSON object, or what says why not."
+  "Take a reply to REQUEST that is no stream: a JSON object, or an explanation."
   (let* ((text (efrit-request--raw-text request))
          (reply (efrit-request-reply request))
          (events (efrit-request--take request text)))
@@ -1024,6 +1024,9 @@ Else end it with PROBLEM, a plist.  Keep the usage of the failed attempt."
 
 (defconst efrit-request--most-error-characters 1000
   "Most characters of an endpoint's error message that are shown.")
+
+(defconst efrit-request--shortest-key 8
+  "Fewest characters of a key; what local servers get in its place is shorter.")
 
 (defconst efrit-request--too-long
   (concat "prompt is too long\\|context_length_exceeded\\|exceed_context_size"
@@ -1099,7 +1102,7 @@ Keys that the server repeats are left out, and hidden characters visible."
     (dolist (header (efrit-request-headers request))
       (when (efrit-endpoint--key-header-p header)
         (let ((key (string-remove-prefix "Bearer " (cdr header))))
-          (unless (string-blank-p key)
+          (when (>= (length key) efrit-request--shortest-key)
             (setq line (string-replace key "(the key)" line))))))
     (truncate-string-to-width
      (efrit-permissions-visible
@@ -1123,7 +1126,8 @@ SAID is the message of the error."
            "The conversation's past was changed: this is a defect of efrit's.")))))
 
 (defun efrit-request--window-advice (said)
-  "Return advice to the person about a prompt that is too long, as SAID tells."
+  "Return advice to the person about a prompt that is too long.
+SAID is the server's message, which may name the size of the window."
   (let ((case-fold-search t))
     (format "%s (M-x efrit-add-provider, or `efrit-endpoint-window'), or lower \
 `efrit-budget-total-target'."
@@ -1163,7 +1167,7 @@ Signal an error if it is no object."
       (equal (gethash "object" object) "error")))
 
 (defun efrit-words-of-body (text)
-  "Return what TEXT, the body of an error, says, or nil if it is blank.
+  "Return the message in TEXT, the body of an error, or nil if it is blank.
 It may be JSON of any form, HTML, or plain text."
   (cond ((string-blank-p text) nil)
         ((string-match-p "\\`[ \t\n\r\ufeff]*<" text)

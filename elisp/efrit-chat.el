@@ -193,7 +193,7 @@ may come in pieces, each with or without the name, or whole."
                                      :index (and (integerp index) index) :object call))))
 
 (defun efrit-chat--continued-block (reply call name arguments)
-  "Return the tool use of REPLY that CALL goes on with, or nil if it is a new one.
+  "Return the tool use of REPLY that CALL continues, or nil if CALL is a new one.
 NAME and ARGUMENTS are those in CALL.  Some servers give the same index, or
 none, to several calls: another id then tells that a call is new, or a name
 behind complete arguments."

@@ -1,1 +1,1 @@
-"""A scripted model behind a real endpoint on loopback, which speaks two wires."""
+"""A scripted model behind a real endpoint on loopback, which speaks two APIs."""

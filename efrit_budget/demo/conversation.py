@@ -1,4 +1,4 @@
-"""A parsed request: blocks in one form for all wires, each with its place."""
+"""A parsed request: blocks in one form for all APIs, each with its place."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ParsedRequest:
     """The most tokens of the reply, None if the request does not say."""
     user_id: str | None = None
     thinking: JsonObject = field(default_factory=dict)
-    """The thinking parameter in the form of the Messages wire; empty without one."""
+    """The thinking parameter in the form of the Messages API; empty without one."""
 
     @property
     def model(self) -> str:

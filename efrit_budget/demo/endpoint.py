@@ -10,13 +10,13 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Final
 
+from efrit_budget.demo.api import Api
 from efrit_budget.demo.faults import unstreamable
 from efrit_budget.demo.record import Recorder
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Reply, new_id
 from efrit_budget.demo.service import Service
 from efrit_budget.demo.stream import Event
-from efrit_budget.demo.wire import Wire
 from efrit_budget.errors import JsonObject
 
 LOOPBACK: Final = "127.0.0.1"
@@ -54,9 +54,9 @@ class EndpointServer(ThreadingMixIn, TCPServer):
 
 @dataclass
 class Exchange:
-    """A request in progress, and the wire that it came by."""
+    """A request in progress, and the API that it came by."""
 
-    wire: Wire
+    api: Api
     request_id: str = field(default_factory=lambda: new_id("req_01"))
     raw: bytes = b""
     betas: frozenset[str] = frozenset()
@@ -75,11 +75,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request for a message or for a token count."""
-        exchange = Exchange(self._wire())
+        exchange = Exchange(self._api())
         try:
             exchange.raw = self._body()
             self._check_path(PATHS)
-            exchange.betas = exchange.wire.check_headers(self._headers())
+            exchange.betas = exchange.api.check_headers(self._headers())
             if self._path() == COUNT:
                 counted = self.server.service.messages.count(exchange.raw, exchange.betas)
                 self._record(exchange, 200, None)
@@ -91,10 +91,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the models, or with an error: there is nothing else to fetch."""
-        exchange = Exchange(self._wire())
+        exchange = Exchange(self._api())
         try:
             self._check_path((MODELS,))
-            exchange.wire.check_headers(self._headers())
+            exchange.api.check_headers(self._headers())
             self._record(exchange, 200, None)
             self._send_json(exchange, self.server.service.catalog.listing())
         except ApiError as error:
@@ -120,8 +120,8 @@ class Handler(BaseHTTPRequestHandler):
         if self._path() not in served:
             raise ApiError("Not found", status=404)
 
-    def _wire(self) -> Wire:
-        """Return the wire that a request belongs to, by its path or by the header of one wire."""
+    def _api(self) -> Api:
+        """Return the API that a request belongs to, by its path or by the header of one API."""
         service, path = self.server.service, self._path()
         is_chat = path == CHAT or (path == MODELS and "anthropic-version" not in self.headers)
         return service.chat if is_chat else service.messages
@@ -167,8 +167,8 @@ class Handler(BaseHTTPRequestHandler):
     # Answering
 
     def _answer(self, exchange: Exchange) -> None:
-        wire = exchange.wire
-        reply = self.server.service.answer(wire, exchange.raw, exchange.betas)
+        api = exchange.api
+        reply = self.server.service.answer(api, exchange.raw, exchange.betas)
         reply.request_id = exchange.request_id
         time.sleep(reply.entry.wait_ms / 1000)
         if json.loads(exchange.raw).get("stream"):
@@ -178,11 +178,11 @@ class Handler(BaseHTTPRequestHandler):
                 self._record(exchange, 200, reply, "the client hung up")
                 raise
             return
-        if error := unstreamable(reply.entry, wire.error_messages):
+        if error := unstreamable(reply.entry, api.error_messages):
             raise error
         time.sleep(len(reply.blocks) * reply.entry.delay_ms / 1000)
         self._record(exchange, 200, reply)
-        self._send_json(exchange, wire.body(reply))
+        self._send_json(exchange, api.body(reply))
 
     def _stream(self, exchange: Exchange, reply: Reply) -> None:
         self.send_response(200)
@@ -191,7 +191,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         waiting: Event | None = None
-        for event in exchange.wire.events(reply):
+        for event in exchange.api.events(reply):
             if waiting is not None:
                 self._chunk(waiting.data)
             waiting = event
@@ -216,7 +216,7 @@ class Handler(BaseHTTPRequestHandler):
         error.request_id = exchange.request_id
         body = error.verbatim
         if body is None:
-            body = json.dumps(exchange.wire.error_body(error), ensure_ascii=False)
+            body = json.dumps(exchange.api.error_body(error), ensure_ascii=False)
         self._record(exchange, error.status, None, error=error.message)
         self._send(exchange, error.status, body, error.headers)
 
@@ -238,7 +238,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _send_headers(self, exchange: Exchange, headers: Mapping[str, str]) -> None:
-        self.send_header(exchange.wire.id_header, exchange.request_id)
+        self.send_header(exchange.api.id_header, exchange.request_id)
         for name, value in headers.items():
             self.send_header(name, value)
 
@@ -259,7 +259,7 @@ class Handler(BaseHTTPRequestHandler):
                 "path": self.path,
                 "betas": sorted(exchange.betas),
                 "body": body,
-                "usage": None if reply is None else exchange.wire.usage(reply),
+                "usage": None if reply is None else exchange.api.usage(reply),
                 "stop_reason": None if reply is None else reply.stop_reason,
                 "error": error,
                 "times": {

@@ -11,7 +11,7 @@ from efrit_budget.demo.scenario import Entry
 def answer_error(entry: Entry, messages: Mapping[int, str]) -> ApiError | None:
     """Return the error that a request gets instead of a reply; None if it gets a reply.
 
-    `messages` are the wire's usual messages, by status.
+    `messages` are the API's usual messages, by status.
     """
     if entry.redirect is not None:
         return ApiError("Temporary Redirect", status=307, headers={"location": entry.redirect})

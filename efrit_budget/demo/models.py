@@ -32,7 +32,7 @@ class Catalog:
         return replace(model, window=min(model.window, self._window or model.window))
 
     def listing(self) -> JsonObject:
-        """Return the reply to `GET /v1/models`, in a form that serves the clients of both wires."""
+        """Return the reply to `GET /v1/models`, in a form that serves the clients of both APIs."""
         return {
             "object": "list",
             "data": [self._entry(name) for name in self._names],

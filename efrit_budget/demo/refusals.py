@@ -1,4 +1,4 @@
-"""Errors that the endpoint answers with, apart from the form in which a wire writes them."""
+"""Errors that the endpoint answers with, apart from the form in which an API writes them."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ TYPES: Mapping[int, str] = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-"""The types of errors, by status, as scenarios and the Messages wire name them."""
+"""The types of errors, by status, as scenarios and the Messages API name them."""
 
 
 class ApiError(EfritError):
@@ -40,13 +40,13 @@ class ApiError(EfritError):
         self.request_id = ""
         """The id of the refused request, set before the error is written."""
         self.param = param
-        """The place in the request, where the wire has a field for it."""
+        """The place in the request, where the API has a field for it."""
         self.kind = kind
-        """The code of the error, where the wire has a field for it."""
+        """The code of the error, where the API has a field for it."""
         self.details = details
-        """What a program can read, where the wire has a field for it."""
+        """What a program can read, where the API has a field for it."""
         self.verbatim: str | None = None
-        """The body that is sent instead of the error in the wire's form."""
+        """The body that is sent instead of the error in the API's form."""
 
 
 def status_of(kind: str) -> int:

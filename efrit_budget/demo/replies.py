@@ -22,7 +22,7 @@ ALPHABET = string.ascii_letters + string.digits
 
 @dataclass(frozen=True)
 class Ids:
-    """The form of a wire's ids: what they begin with, and the random characters behind it."""
+    """The form of a API's ids: what they begin with, and the random characters behind it."""
 
     reply: str
     call: str
@@ -44,7 +44,7 @@ def new_id(prefix: str, length: int = 22) -> str:
 
 @dataclass
 class Reply:
-    """The reply to a request, with blocks in the form of the Messages wire."""
+    """The reply to a request, with blocks in the form of the Messages API."""
 
     id: str
     model: str
@@ -63,7 +63,7 @@ class Reply:
     usage: Literal["none", "zero", "finish", "end"] = "end"
     """Where a stream has the usage, and whether it is true."""
     extra: JsonObject = field(default_factory=dict)
-    """Further members that the wire adds: to the message, or to its first tool call."""
+    """Further members that the API adds: to the message, or to its first tool call."""
 
 
 @dataclass(frozen=True)

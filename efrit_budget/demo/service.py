@@ -1,23 +1,23 @@
-"""Answer the body of a request, apart from HTTP and from the form of a wire."""
+"""Answer the body of a request, apart from HTTP and from the form of an API."""
 
 import threading
 from dataclasses import dataclass
 
+from efrit_budget.demo.api import Api
 from efrit_budget.demo.binding import Binder
 from efrit_budget.demo.cache import PromptCache, prompt
+from efrit_budget.demo.chat.api import ChatApi
 from efrit_budget.demo.chat.request import REASONING
 from efrit_budget.demo.chat.strict import ChatRules
-from efrit_budget.demo.chat.wire import ChatWire
 from efrit_budget.demo.conversation import ParsedRequest
 from efrit_budget.demo.faults import answer_error
-from efrit_budget.demo.messages.wire import MessagesWire
+from efrit_budget.demo.messages.api import MessagesApi
 from efrit_budget.demo.models import Catalog
 from efrit_budget.demo.play import Player
 from efrit_budget.demo.replies import Reply, Writer, check_expectation
 from efrit_budget.demo.scenario import Scenario
 from efrit_budget.demo.strict import NO_USAGE, WHOLE_WINDOW, check_strict
 from efrit_budget.demo.usage import Meter
-from efrit_budget.demo.wire import Wire
 from efrit_budget.errors import JsonObject
 
 
@@ -46,11 +46,11 @@ class Service:
         self._binder = Binder(options.key)
         self._meter = Meter(options.factor, self._thinking_tokens)
         self.catalog = Catalog(options.models, options.window)
-        self.messages = MessagesWire(
+        self.messages = MessagesApi(
             self._binder, self._meter, self.catalog, needs_key=options.needs_key
         )
         rules = ChatRules(options.strict, options.reasoning, self._binder)
-        self.chat = ChatWire(
+        self.chat = ChatApi(
             self.catalog, rules, reasoning=options.reasoning, needs_key=options.needs_key
         )
         self._strict = options.strict
@@ -58,29 +58,29 @@ class Service:
         self._cache = PromptCache()
         self._lock = threading.Lock()
 
-    def answer(self, wire: Wire, raw: bytes, betas: frozenset[str]) -> Reply:
+    def answer(self, api: Api, raw: bytes, betas: frozenset[str]) -> Reply:
         """Return the reply to a request; advance the scenario unless the request is refused."""
-        asked = wire.read(raw, betas)
+        asked = api.read(raw, betas)
         request = asked.request
         check_strict(request, self._strict)
         played = self._stage.find(request)
-        wire.check_end(asked, is_paused=self._stage.is_paused(played, request))
+        api.check_end(asked, is_paused=self._stage.is_paused(played, request))
         given = prompt(request, self._meter)
         if given.tokens + self._reserve(request) > asked.model.window:
-            raise wire.too_long(given.tokens, asked)
+            raise api.too_long(given.tokens, asked)
         check_expectation(self._stage.peek(played).entry, request.body)
         step = self._stage.next(played)
-        if error := answer_error(step.entry, wire.error_messages):
+        if error := answer_error(step.entry, api.error_messages):
             raise error
-        writer = Writer(self._meter, wire.ids, asked.sign, asked.model)
+        writer = Writer(self._meter, api.ids, asked.sign, asked.model)
         reply = writer.reply(step, request, given)
         self._stage.remember(played, reply)
         with self._lock:
-            if wire.has_marks:
+            if api.has_marks:
                 reply.share = self._cache.use(given, asked.model.least_cacheable)
             else:
                 reply.share = self._cache.use_automatic(given)
-        wire.complete(reply, asked)
+        api.complete(reply, asked)
         if NO_USAGE in self._strict:
             reply.usage = "none"
         return reply

@@ -55,7 +55,7 @@ class Stream(ABC):
     error_name: ClassVar[str | None]
     """The name of an error event, None where events have no names."""
     says_done: ClassVar[bool]
-    """True if a stream of this wire ends in `[DONE]`."""
+    """True if a stream of this API ends in `[DONE]`."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -167,7 +167,7 @@ def _last_fault(entry: Entry) -> Literal["malformed", "error"] | None:
 
 
 def encode_event(body: JsonObject, name: str | None = None) -> bytes:
-    """Return a server-sent event with this JSON, and with a name if the wire names its events."""
+    """Return a server-sent event with this JSON, and with a name if the API names its events."""
     return encode_data(json.dumps(body, ensure_ascii=False), name)
 
 

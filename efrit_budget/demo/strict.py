@@ -33,7 +33,7 @@ STRICT: Mapping[str, str] = {
 
 
 def check_strict(request: ParsedRequest, strict: frozenset[str]) -> None:
-    """Raise if a request breaks a rule of the switches that hold for all wires."""
+    """Raise if a request breaks a rule of the switches that hold for all APIs."""
     if "no-tools" in strict and request.tools:
         raise ApiError(f"{request.model} does not support tools")
     if "no-system-later" in strict and any(turn.role == "system" for turn in request.turns):

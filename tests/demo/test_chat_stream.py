@@ -199,7 +199,7 @@ def test_a_user_tells_conversations_apart_that_begin_alike(play: Play) -> None:
     assert heard == ["1", "1", "2"]
 
 
-def test_both_wires_count_about_the_same_for_the_same_words(play: Play) -> None:
+def test_both_apis_count_about_the_same_for_the_same_words(play: Play) -> None:
     running = play("")
     long = "word " * 4000
     chatting = running.openai().chat.completions.create(**chat({"role": "user", "content": long}))

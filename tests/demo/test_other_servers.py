@@ -1,4 +1,4 @@
-"""Replies and errors as other servers of the two wires send them."""
+"""Replies and errors as other servers of the two APIs send them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Ask = Callable[..., Answer]
 
 
 def ask_messages(running: Endpoint, **others: Any) -> Answer:
-    """Send a request by the Messages wire."""
+    """Send a request by the Messages API."""
     return running.post(request(tools=[TOOL], **others))
 
 
@@ -58,7 +58,7 @@ def said(answer: Answer) -> str:
 
 @BOTH
 @pytest.mark.parametrize("status", [429, 529, 500])
-def test_an_error_comes_in_the_form_of_the_wire_and_then_the_next_reply(
+def test_an_error_comes_in_the_form_of_the_api_and_then_the_next_reply(
     play: Play, ask: Ask, status: int
 ) -> None:
     fault = f"[[reply]]\nstatus = {status}\nmessage = 'Not now.'\nretry_after = 3"

@@ -137,7 +137,7 @@ def test_a_switch_refuses_what_its_servers_refuse_and_nothing_else(play: Play, n
         ("whole-window", request(), "input length and `max_tokens` exceed context limit"),
     ],
 )
-def test_some_switches_hold_for_the_messages_wire_too(
+def test_some_switches_hold_for_the_messages_api_too(
     play: Play, name: str, body: Block, problem: str
 ) -> None:
     answer = play("", strict=frozenset({name}), window=1000).post(body)

@@ -15,16 +15,17 @@
 
 (defun loop-test--fault (fault)
   "Check that a session survives FAULT, the TOML of one or more replies."
-  (loop-test-with (concat fault "
+  (loop-test-with-each-api api
+    (loop-test-with (concat fault "
 [[reply]]
 text = \"One two three four five six seven.\"
 tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
 [[reply]]
 text = \" Done.\"
 ") loop
-    (efrit-test-finish loop "Go.")
-    (should (equal "One two three four five six seven. Done." (loop-test--said)))
-    (loop-test--goes-on loop)))
+      (efrit-test-finish loop "Go.")
+      (should (equal "One two three four five six seven. Done." (loop-test--said)))
+      (loop-test--goes-on loop))))
 
 (ert-deftest efrit-loop-survives-too-many-requests ()
   (loop-test--fault "[[reply]]\nstatus = 429\nretry_after = 0\n"))

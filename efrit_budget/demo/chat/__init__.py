@@ -1,1 +1,1 @@
-"""The Chat Completions wire: requests, rules, replies and errors as OpenAI has them."""
+"""Chat Completions: its requests, rules, replies and errors, as OpenAI has them."""

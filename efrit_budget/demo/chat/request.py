@@ -1,4 +1,4 @@
-"""Parse a request of the Chat Completions wire whose shape was checked."""
+"""Parse a request of the Chat Completions API whose shape was checked."""
 
 import json
 import re
@@ -14,7 +14,7 @@ DATA_URL = re.compile(r"data:(image/[a-z+.-]+);base64,(.*)", re.DOTALL)
 
 
 def parse_request(body: JsonObject) -> ParsedRequest:
-    """Return the parsed request of a body, with blocks in the form of the Messages wire."""
+    """Return the parsed request of a body, with blocks in the form of the Messages API."""
     messages, turns = body["messages"], list[Turn]()
     has_system = messages[0]["role"] in SYSTEM
     for number, message in enumerate(messages[has_system:], start=int(has_system)):

@@ -1,1 +1,1 @@
-"""The Messages wire: requests, rules, replies and errors of the Messages API."""
+"""The Messages API: its requests, rules, replies and errors."""

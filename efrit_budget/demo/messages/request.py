@@ -1,4 +1,4 @@
-"""Parse a request of the Messages wire whose shape was checked."""
+"""Parse a request of the Messages API whose shape was checked."""
 
 from efrit_budget.demo.conversation import ParsedRequest, Turn, add_message, as_blocks
 from efrit_budget.errors import JsonObject

@@ -1,4 +1,4 @@
-"""The Messages wire."""
+"""The Messages API."""
 
 import re
 import threading
@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
 from efrit_budget.budget.models import Model
+from efrit_budget.demo.api import Api, Asked
 from efrit_budget.demo.binding import Binder, Checked
 from efrit_budget.demo.body import parse_body
 from efrit_budget.demo.cache import CachedPrompt, miss_reason, prompt
@@ -28,7 +29,6 @@ from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Ids, Reply
 from efrit_budget.demo.stream import Event
 from efrit_budget.demo.usage import Meter
-from efrit_budget.demo.wire import Asked, Wire
 from efrit_budget.errors import JsonObject
 
 REMEMBERED = 1_000
@@ -42,7 +42,7 @@ KEYS: Mapping[str, tuple[int, str]] = {
 BETA = re.compile(r"[a-z0-9-]+-\d{4}-\d\d-\d\d")
 
 
-class MessagesWire(Wire):
+class MessagesApi(Api):
     """Reads and writes the form of the Messages API."""
 
     id_header = "request-id"

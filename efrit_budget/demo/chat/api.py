@@ -1,7 +1,8 @@
-"""The Chat Completions wire."""
+"""The Chat Completions API."""
 
 from collections.abc import Iterator, Mapping
 
+from efrit_budget.demo.api import Api, Asked
 from efrit_budget.demo.body import parse_body
 from efrit_budget.demo.chat.complaints import check_shape
 from efrit_budget.demo.chat.errors import MESSAGES, QUOTA, error_body
@@ -14,7 +15,6 @@ from efrit_budget.demo.models import Catalog
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Ids, Reply
 from efrit_budget.demo.stream import Event
-from efrit_budget.demo.wire import Asked, Wire
 from efrit_budget.errors import JsonObject
 
 NO_KEY = (
@@ -31,7 +31,7 @@ KEYS: Mapping[str, tuple[int, str, str]] = {
 """The status, message and code for API keys that are refused in tests."""
 
 
-class ChatWire(Wire):
+class ChatApi(Api):
     """Reads and writes the form of Chat Completions."""
 
     id_header = "x-request-id"

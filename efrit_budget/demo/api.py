@@ -1,4 +1,4 @@
-"""The parts of a wire: it reads requests, and writes replies and errors, in its own form."""
+"""The parts of an API: it reads requests, and writes replies and errors, in its own form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from efrit_budget.errors import JsonObject
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that a wire has read and checked."""
+    """A request that an API has read and checked."""
 
     request: ParsedRequest
     model: Model
@@ -28,13 +28,13 @@ class Asked:
     """The places of the thinking blocks that were dropped from the request."""
 
 
-class Wire(ABC):
+class Api(ABC):
     """One form of requests, replies and errors; safe to use from several threads."""
 
     id_header: ClassVar[str]
     """The header that carries the request's id."""
     ids: Ids
-    """The form of the ids that this wire makes."""
+    """The form of the ids that this API makes."""
     error_messages: ClassVar[Mapping[int, str]]
     """The usual message of a scripted error, by status."""
     has_marks: ClassVar[bool]
@@ -46,7 +46,7 @@ class Wire(ABC):
 
     @abstractmethod
     def read(self, raw: bytes, betas: frozenset[str]) -> Asked:
-        """Return the request of a body; raise if the wire refuses it."""
+        """Return the request of a body; raise if the API refuses it."""
 
     @abstractmethod
     def check_end(self, asked: Asked, *, is_paused: bool) -> None:
@@ -58,7 +58,7 @@ class Wire(ABC):
 
     @abstractmethod
     def complete(self, reply: Reply, asked: Asked) -> None:
-        """Add to a reply what only this wire has."""
+        """Add to a reply what only this API has."""
 
     @abstractmethod
     def body(self, reply: Reply) -> JsonObject:
@@ -74,4 +74,4 @@ class Wire(ABC):
 
     @abstractmethod
     def error_body(self, error: ApiError) -> JsonObject:
-        """Return an error as the wire writes it."""
+        """Return an error as the API writes it."""
