@@ -15,7 +15,7 @@ from efrit_budget.demo.scenario import Step
 from tests.servers.processes import environment_of, first_line, process
 
 PLAYER = Path(__file__).with_name("aimock.mjs")
-ANY_TOKEN = "r1:0-0000"  # noqa: S105 - no password: the player puts a continuation token here
+ANY_TOKEN = "r1:0-0000"
 Fixture = dict[str, Any]
 
 

@@ -33,7 +33,7 @@ def scripted(scenario: str, folder: Path, port: int = 0) -> Iterator[Scripted]:
     folder.mkdir(parents=True, exist_ok=True)
     file, record = folder / "scenario.toml", folder / "record.jsonl"
     file.write_text(scenario, encoding="utf-8")
-    command = [
+    command: list[str | Path] = [
         *(ROOT / ".venv" / "bin" / "efrit-budget", "demo-model", "--quiet"),
         *("--port", str(port), "--scenario", file, "--record", record),
     ]
