@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import ceil
+from math import ceil, floor
 
 from efrit_budget.budget.estimate import EACH_BYTE, estimate, sample, sampled
 from efrit_budget.budget.family_factors import COSTS, FACTORS
@@ -43,6 +43,7 @@ CLASS_OF_PAGE = bytes(
     next((at for at, pages in enumerate(PAGES.values()) if page in pages), NO_CLASS)
     for page in range(256)
 )
+ROUNDING = 1e-9
 NONE_BEYOND_ASCII = (0,) * len(PAGES)
 
 
@@ -55,8 +56,7 @@ class Family:
 
     def estimate(self, text: str) -> int:
         """Return the tokens a text probably costs, counted whole; 0 if it is empty."""
-        tokens = estimate(text)
-        return ceil(tokens * self._factor(text, tokens)) if self.factors else tokens
+        return self.from_claude(text, estimate(text))
 
     def rough(self, text: str) -> int:
         """Return roughly the tokens of a text, from samples: fast, for finding a cut."""
@@ -65,13 +65,30 @@ class Family:
         read = sample(text)
         return ceil(self.estimate(read) * len(text) / len(read)) if read else 0
 
-    def _factor(self, text: str, tokens: int) -> float:
-        """Return the mean of the factors, by the parts that the classes have in `tokens`."""
+    def from_claude(self, text: str, tokens: int) -> int:
+        """Return the tokens of a text that has so many for Claude's family."""
+        if not self.factors:
+            return tokens
+        parts, more = self._parts(text)
+        return ceil(tokens * (self.factors[0] + more / max(tokens, parts, 1)))
+
+    def to_claude(self, text: str, tokens: int) -> int:
+        """Return the tokens of a text for Claude's family, at most a few too many."""
+        if not self.factors:
+            return tokens
+        letters = self.factors[0]
+        parts, more = self._parts(text)
+        found = (tokens - more) / letters
+        if found < parts:
+            found = tokens / (letters + more / parts)
+        return floor(found + ROUNDING)
+
+    def _parts(self, text: str) -> tuple[float, float]:
+        """Return what the classes but `letters` have of a text, and what their factors add."""
         letters, *others = self.factors
         parts = parts_of(text)
-        whole = max(tokens, sum(parts), 1)
-        more = zip(parts, others, strict=True)
-        return letters + sum(part * (factor - letters) for part, factor in more) / whole
+        more = (part * (factor - letters) for part, factor in zip(parts, others, strict=True))
+        return sum(parts), sum(more)
 
 
 @cache

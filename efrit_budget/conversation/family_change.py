@@ -35,10 +35,10 @@ def _convert_results(connection: Connection, session_id: str, old: Family, new: 
     for tool_use_id in calls.list_ids(connection, session_id):
         row = calls.get(connection, session_id, tool_use_id)
         if row is not None:
-            columns: JsonObject = {}
-            for raw, text in (("raw", "delivered"), ("compressed_raw", "compressed")):
-                before, after = old.estimate(row[text] or ""), new.estimate(row[text] or "")
-                columns[raw] = _scaled(row[raw], before, after)
+            columns: JsonObject = {
+                raw: new.from_claude(row[text] or "", old.to_claude(row[text] or "", row[raw]))
+                for raw, text in (("raw", "delivered"), ("compressed_raw", "compressed"))
+            }
             calls.update(connection, (session_id, tool_use_id), **columns)
 
 
@@ -56,11 +56,6 @@ def _convert_messages(connection: Connection, session_id: str, old: Family, new:
             before, after = (
                 sum(block_estimate(block, family) for block in some) for family in (old, new)
             )
-            columns[raw][key] = _scaled(row[raw], before, after)
+            columns[raw][key] = -(-row[raw] * after // before) if before else row[raw]
     for name, values in columns.items():
         segments.update_pieces(connection, session_id, f"{name} = ?", values)
-
-
-def _scaled(raw: int, before: int, after: int) -> int:
-    """Return a stored estimate, which may have been raised, as much larger as its text's is."""
-    return -(-raw * after // before) if before else raw

@@ -68,6 +68,16 @@ def test_any_text_costs_at_least_one_token_in_any_family(text: str, name: str) -
     assert family.rough(text) >= min(1, len(text))
 
 
+@given(ANY_TEXT, st.sampled_from(family_names()), st.integers(0, 100_000))
+def test_an_estimate_is_converted_to_another_family_and_back(
+    text: str, name: str, tokens: int
+) -> None:
+    family = family_named(name)
+    there = family.from_claude(text, tokens)
+    assert tokens <= family.to_claude(text, there) <= tokens + 4
+    assert family.from_claude(text, family.to_claude(text, there)) in range(there, there + 4)
+
+
 def test_digits_and_scripts_cost_what_each_family_makes_of_them() -> None:
     numbers, thai = "4711 0815 1234 5678\n" * 100, MEASURED["thai"][1]
     assert family_named("gemma").estimate(numbers) > 1.5 * family_named("o200k").estimate(numbers)

@@ -81,6 +81,7 @@ class Client:
         self.system: list[Block] = []
         self.tools: list[Block] = []
         self.begun: dict[str, Any] = {}
+        self.family_changes = 0
         self._ids = itertools.count(1)
         opened = self.app.call(
             "session/open", {"root": str(self.root), "session_id": "twin", "limits": limits}

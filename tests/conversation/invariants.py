@@ -17,6 +17,8 @@ from tests.conversation.recalled import SAME
 TIMES = re.compile(r'"(created|touched|ended|begun|last_turn)": [0-9.e+]+')
 LEAST = 50
 PER_TOOL_DEFAULT = 8_000
+MOST_ROUNDED_UP = 8
+"""The most tokens that a change of the family adds to the estimate of a result."""
 
 
 def timeless(value: Any) -> str:
@@ -133,8 +135,8 @@ def last_request(client: Client, replies: list[Reply]) -> Count:
 
 def rate_of(client: Client) -> Rate:
     """Return factor, frame and family of the latest request's model."""
-    calibration = client.budget()["calibration"]
-    return Rate(calibration["factor"], calibration["frame"], client.family())
+    calibration, slack = client.budget()["calibration"], MOST_ROUNDED_UP * client.family_changes
+    return Rate(calibration["factor"], calibration["frame"], client.family(), slack)
 
 
 def check_ledger(client: Client, replies: list[Reply], unsent: list[str]) -> None:

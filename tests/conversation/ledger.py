@@ -47,11 +47,15 @@ class Reply:
 
 @dataclass
 class Rate:
-    """The sidecar's factor for estimates, the cost of each result beside its text, the family."""
+    """The sidecar's factor for estimates, the cost of each result beside its text, the family.
+
+    An estimate of a result is up to `slack` tokens too high, as changes of the family round it up.
+    """
 
     factor: float
     frame: float
     family: Family
+    slack: int
 
 
 @dataclass
@@ -82,7 +86,8 @@ class Count:
         to one.
         """
         low = self.raw * (rate.factor - 6e-5) + self.results * (rate.frame - 0.06)
-        high = self.raw * (rate.factor + 6e-5) + self.results * (rate.frame + 0.06) + self.parts
+        high = (self.raw + self.results * rate.slack) * (rate.factor + 6e-5)
+        high += self.results * (rate.frame + 0.06) + self.parts
         return math.floor(low) <= counted - self.exact <= math.ceil(high)
 
 

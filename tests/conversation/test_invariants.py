@@ -122,6 +122,7 @@ class Sessions(RuleBasedStateMachine):
             told = error.message
         else:
             if self.client.family() != family:
+                self.client.family_changes += 1
                 for reply in self.known.replies:
                     reply.exact = None
             self._has_begun(begun, held)
