@@ -11,12 +11,13 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.emacs.batch import ROOT, batch
+from tests.emacs.delaying import delayed
 from tests.processes import until
 
 HOST = "there"
@@ -37,7 +38,7 @@ GROUP = "efrit:x:{gid}:\nnogroup:x:65534:\n"
 CLIENT = """\
 Host {host}
   HostName 127.0.0.1
-  Port {port}
+  Port {front}
   User efrit
   IdentityFile {folder}/key
   IdentitiesOnly yes
@@ -59,11 +60,13 @@ def script(name: str) -> str:
 class Machine:
     """The folder of the other machine, with keys, settings and a home.
 
-    If `shared`, the person's ssh settings let connections share one, not TRAMP's.
+    If `shared`, the person's ssh settings let connections share one, not TRAMP's. Its sshd listens
+    on `port`, and ssh goes to `front`, which may be a proxy's.
     """
 
     folder: Path
     port: int
+    front: int
     shared: bool
 
     @property
@@ -76,7 +79,7 @@ class Machine:
         for name in ("key", "host_key"):
             new = ["-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)]
             subprocess.run([programs / "ssh-keygen", *new], check=True)
-        named = {"folder": self.folder, "port": self.port, "host": HOST}
+        named = {"folder": self.folder, "port": self.port, "front": self.front, "host": HOST}
         ids = {"uid": os.getuid(), "gid": os.getgid()}
         self._write("passwd", PASSWD.format(**named, **ids))
         self._write("group", GROUP.format(**ids))
@@ -108,14 +111,19 @@ class Machine:
 
 
 @contextmanager
-def machine(shared: bool = False) -> Iterator[Machine]:
-    """Run an sshd that lets its own key in, as whoever runs the test."""
+def machine(shared: bool = False, delay: float = 0.0) -> Iterator[Machine]:
+    """Run an sshd that lets its own key in, as whoever runs the test.
+
+    With a `delay`, everything passes so many seconds late in each direction.
+    """
     programs = Path(script("sshd"))
     if os.getuid() == 0:
         # Where Debian's sshd goes before it knows who comes.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="ssh-") as folder:
-        there = Machine(Path(folder), free_port(), shared)
+    port = free_port()
+    way = delayed(port, delay) if delay else nullcontext(port)
+    with tempfile.TemporaryDirectory(prefix="ssh-") as folder, way as front:
+        there = Machine(Path(folder), port, front, shared)
         there.settle(programs)
         with running(programs / "sshd", there):
             yield there
