@@ -88,6 +88,8 @@ class SessionMethods:
         settings_for: SettingsFor,
         retention: Retention,
         secret_files: Sequence[str],
+        *,
+        resumed: Callable[[Session], None],
         ended: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -95,6 +97,7 @@ class SessionMethods:
         self._settings_for = settings_for
         self._retention = retention
         self._secret_files = secret_files
+        self._resumed = resumed
         self._ended = ended
 
     def methods(self) -> list[Method]:
@@ -125,6 +128,7 @@ class SessionMethods:
 
     def _resume(self, params: ResumeParams, _: Call) -> Json:
         session = self._store.resume(params.session_id, take_over=params.take_over)
+        self._resumed(session)
         return self._begun(session)
 
     def _begun(self, session: Session, warnings: Sequence[str] = ()) -> Json:

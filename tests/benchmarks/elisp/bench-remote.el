@@ -44,7 +44,7 @@
   "Time and counts at the last mark, a list.")
 
 (defvar efrit-bench-remote--rows nil
-  "What was measured, plists, the latest first.")
+  "Plists of measurements, the latest first.")
 
 (defun efrit-bench-remote--watch ()
   "Count what TRAMP and the sidecars are asked from now on."
