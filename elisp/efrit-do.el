@@ -155,7 +155,7 @@ Return the paths asked about.  Signal a `user-error' at the first no."
 Tell the person if only its beginning is attached."
   (unless (string-prefix-p "image" (or (efrit-attach-heading (car (append (plist-get one :blocks) nil)))
                                        ""))
-    (efrit-read-files-note loop (expand-file-name path (efrit-loop-root loop))))
+    (efrit-read-files-note loop (plist-get one :path) (plist-get one :stamp)))
   (when (eq (plist-get one :cut) t)
     (message "%s is attached as its beginning, %s; the model can read on" path
              (plist-get one :facts))))
@@ -495,7 +495,6 @@ LIMITS is a plist of the budget's limits; nil: those of the options."
     (let ((loop (efrit-do--register-loop (efrit-loop-make id root))))
       (setf (efrit-loop-stale loop) t)
       (efrit-do--load-status loop)
-      (efrit-undo-delete-leftovers loop)
       loop)))
 
 (defun efrit-do-forget (loop)

@@ -92,6 +92,18 @@ TRAMP signals an error."
   `(let ((remote-file-name-inhibit-cache (current-time)))
      ,@body))
 
+(declare-function tramp-dissect-file-name "tramp" (name &optional nodefault))
+(declare-function tramp-flush-file-properties "tramp-cache" (key file))
+(declare-function tramp-flush-file-upper-properties "tramp-cache" (key file))
+
+(defun efrit-remote-forget-file (file)
+  "Have TRAMP forget what it knows of FILE, if FILE is remote: it was changed."
+  (when (and (file-remote-p file) (featurep 'tramp))
+    (let ((vec (tramp-dissect-file-name file))
+          (name (file-local-name file)))
+      (tramp-flush-file-properties vec name)
+      (tramp-flush-file-upper-properties vec name))))
+
 (defun efrit-remote-command (remote)
   "Return the sidecar's command on the host REMOTE, a list of strings."
   (with-temp-buffer

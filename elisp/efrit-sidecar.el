@@ -29,8 +29,9 @@
 ;; a host with another name and a HOME (see `efrit-host-add').
 ;;
 ;; A sidecar knows only file names without that prefix, while a root in Emacs
-;; has it.  These functions convert the two.  Only `efrit-host-true-name'
-;; asks the other machine, once for each name.
+;; has it.  These functions convert the two.  The sidecar reports the true name of
+;; a root; only for other names `efrit-host-true-name' asks the other machine, once
+;; for each.
 
 (cl-defstruct (efrit-host (:constructor efrit-host--create) (:copier nil))
   "A machine and its sidecar.
@@ -128,9 +129,18 @@ Return REMOTE if the session is not known."
   "Return FILE, a whole name, with symbolic links resolved.
 Another machine is asked once for each name."
   (if (file-remote-p file)
-      (or (gethash file efrit-host--true-names)
-          (puthash file (file-truename file) efrit-host--true-names))
+      (let ((name (directory-file-name file)))
+        (or (gethash name efrit-host--true-names)
+            (puthash name (file-truename name) efrit-host--true-names)))
     (file-truename file)))
+
+(defun efrit-host--note-true-name (root opened remote)
+  "Record that the true name of ROOT on REMOTE is that of the session OPENED.
+OPENED is the sidecar's reply, a plist."
+  (when-let* ((remote (efrit-host-prefix remote))
+              (true (concat remote (plist-get opened :root))))
+    (dolist (name (list true (directory-file-name root)))
+      (puthash name true efrit-host--true-names))))
 
 (defun efrit-host-true-file (buffer)
   "Return the true name of the file that BUFFER visits.
@@ -772,6 +782,7 @@ vector of the names of tools not to offer to the model, or nil."
                           ,@(and denied (list :deny denied)))
                   :host remote))
          (id (plist-get opened :session_id)))
+    (efrit-host--note-true-name root opened remote)
     (efrit-supervisor-remember id remote)
     (efrit-supervisor-session-begun opened (efrit-host-at remote))
     id))
@@ -795,6 +806,7 @@ If TAKE-OVER is non-nil, take it over from another Emacs that uses it."
                                         (append (list :session_id id)
                                                 (and take-over (list :take_over t)))
                                         :host remote)))
+    (efrit-host--note-true-name (concat remote (plist-get resumed :root)) resumed remote)
     (efrit-supervisor-session-begun resumed (efrit-host-at remote))
     resumed))
 

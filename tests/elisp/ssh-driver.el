@@ -57,7 +57,7 @@ Where connections are shared by the person's will, TRAMP has no say."
           (efrit-loop-observe loop #'ssh-driver--observe)
           (efrit-do-say loop (plist-get asked :task))
           (efrit-test-rest loop)
-          (efrit-test-wait-until (lambda () (null efrit-revert--queue)))
+          (efrit-test-wait-until #'efrit-revert-idle-p)
           (list :problem (efrit-loop-problem loop)
                 :buffers (vconcat (ssh-driver--strange-buffers))))
       (efrit-do-forget loop)

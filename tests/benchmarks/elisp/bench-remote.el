@@ -81,7 +81,7 @@
     (string-join (cons (or operation "?") (reverse names)) " < ")))
 
 (defun efrit-bench-remote--wait (done)
-  "Let Emacs work until DONE, a function, returns non-nil; note how long it is blocked."
+  "Wait until DONE, a function, is satisfied; note how long Emacs is blocked."
   (while (not (funcall done))
     (let ((start (float-time))
           (connecting efrit-bench-remote--connecting))
@@ -165,7 +165,7 @@ CONNECTING is for how long it had connected then."
     (efrit-bench-remote--do "message" (lambda () (efrit-do-say loop "Go through everything.")))
     (efrit-bench-remote--wait (lambda () (efrit-loop-resting-p loop)))
     (push (list :what "session" :seconds (- (float-time) start)) efrit-bench-remote--rows)
-    (efrit-bench-remote--wait (lambda () (null efrit-revert--queue)))
+    (efrit-bench-remote--wait #'efrit-revert-idle-p)
     (unless (eq 'idle (efrit-loop-state loop))
       (format "%s: %s" (efrit-loop-state loop) (efrit-loop-problem loop)))))
 
