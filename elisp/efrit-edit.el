@@ -200,7 +200,7 @@ as from `efrit-file-ask-reports'; it returns a plan, or calls
 `efrit-plan-refuse'.  NAMES-ONLY is as in `efrit-file-ask-reports'."
   (lambda (loop given then refused)
     (efrit-file-ask-reports
-     #'efrit-loop-call loop (seq-uniq (efrit-permissions-paths given))
+     #'efrit-loop-call-again loop (seq-uniq (efrit-permissions-paths given))
      (lambda (files)
        (efrit-plan--run-planner planner loop given files then refused))
      (lambda (err) (funcall refused (efrit-error-text err)))

@@ -257,9 +257,8 @@ Compare at most MOST characters."
   "Have the sidecar report on PATHS of LOOP; call THEN with an alist, or FAILED.
 The alist maps each of PATHS to a plist, in which `:file' is the name in Emacs
 and `:bytes' is the content of a text, a unibyte string.  FAILED is called with
-the error.  ASK is the function that asks, `efrit-loop-call' or
-`efrit-loop-ask-sidecar'.  With NAMES-ONLY, contents are wanted only if a buffer
-visits one of PATHS."
+the error.  ASK is the function that asks, such as `efrit-loop-ask-sidecar'.
+With NAMES-ONLY, contents are wanted only if a buffer visits one of PATHS."
   (let* ((root (efrit-loop-root loop))
          (buffers (mapcar (lambda (path) (efrit-file-buffer (expand-file-name path root))) paths))
          (known (mapcar #'efrit-file--known-bytes (delq nil buffers))))

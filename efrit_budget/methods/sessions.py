@@ -55,6 +55,7 @@ class ResumeParams(SessionParams):
     """The params of `session/resume`."""
 
     take_over: bool = False
+    former_owner: Annotated[str, Field(max_length=64)] | None = None
 
 
 class SessionListParams(Params):
@@ -127,7 +128,9 @@ class SessionMethods:
         return self._begun(session, loaded.warnings)
 
     def _resume(self, params: ResumeParams, _: Call) -> Json:
-        session = self._store.resume(params.session_id, take_over=params.take_over)
+        session = self._store.resume(
+            params.session_id, take_over=params.take_over, former=params.former_owner
+        )
         self._resumed(session)
         return self._begun(session)
 
@@ -135,6 +138,7 @@ class SessionMethods:
         """Return the reply of `session/open` or `session/resume`; start to delete expired ones."""
         return {
             **self._shown(session),
+            "owner": self._store.owner,
             "warnings": [*warnings, *self._retention.begin()],
             "secret_files": list(self._secret_files),
         }

@@ -120,13 +120,13 @@ def _scenario(uses: list[tuple[str, dict[str, Any]]]) -> str:
 
 
 def _start(rows: list[Measured]) -> Iterator[Row]:
-    connection, start = named(rows, "TRAMP's connection"), named(rows, "start")
+    connection = named(rows, "TRAMP's connection")
     yield Row("TRAMP's connection", f"{connection['seconds']:.1f} s")
-    yield Row(
-        "start of the sidecar and the session",
-        f"{start['seconds']:.1f} s",
-        f"TRAMP's second connection {start['connecting']:.1f} s, {start['commands']} commands",
-    )
+    sidecar = named(rows, "sidecar")
+    connecting = f"of them TRAMP's second connection: {sidecar['connecting']:.1f} s"
+    yield _action("start of the sidecar", sidecar, None, connecting)
+    yield _action("beginning of a session", named(rows, "session/open"), None)
+    yield _action("sending of the first message", named(rows, "message"), None)
 
 
 def _actions(where: str, rows: list[Measured]) -> Iterator[Row]:
@@ -136,14 +136,14 @@ def _actions(where: str, rows: list[Measured]) -> Iterator[Row]:
             yield _action(f"{row['what']}, {where}", row, 1.0 if is_edit else None)
 
 
-def _action(what: str, row: Measured, bar: float | None) -> Row:
+def _action(what: str, row: Measured, bar: float | None, more: str = "") -> Row:
     blocked = 1000 * row["blocked"]
     holds = blocked <= 300 and (bar is None or row["seconds"] <= bar)
     limit = "" if bar is None else f"≤ {bar:.0f} s, "
     return Row(
         what,
         f"{row['seconds']:.2f} s, blocked {blocked:.0f} ms",
-        f"{row['commands']} commands of TRAMP's, {row['requests']} messages",
+        more or f"{row['commands']} commands of TRAMP's, {row['requests']} messages",
         bar=f"{limit}blocked ≤ 300 ms",
         holds=holds,
     )

@@ -181,7 +181,7 @@ Of an option that is given twice, ssh takes the first."
 (ert-deftest efrit-remote-files-the-sidecar-has-a-connection-of-its-own ()
   "Its output while TRAMP waits for an answer disturbs nobody."
   (efrit-remote-files-tests--with-ssh asked
-    (let ((process (efrit-remote-spawn "/ssh:there:" "efrit-test-there" '("cat") 60)))
+    (let ((process (efrit-over-there-spawn "/ssh:there:" '("cat"))))
       (should (process-live-p process))
       (delete-process process))
     (should (equal '(nil t) (mapcar (lambda (arguments)
@@ -191,7 +191,7 @@ Of an option that is given twice, ssh takes the first."
 (ert-deftest efrit-remote-files-a-hop-has-a-connection-of-its-own ()
   "The ssh that goes on from the first machine to the next shares none, either."
   (efrit-remote-files-tests--with-ssh asked
-    (let ((process (efrit-remote-spawn "/ssh:there|ssh:behind:" "efrit-test-there" '("cat") 60)))
+    (let ((process (efrit-over-there-spawn "/ssh:there|ssh:behind:" '("cat"))))
       (delete-process process))
     (should (cl-every #'efrit-remote-files-tests--own-p (last (funcall asked) 2)))))
 

@@ -159,7 +159,12 @@ CONNECTING is for how long it had connected then."
   (efrit-bench-remote--do "TRAMP's connection" (lambda () (file-directory-p root)))
   (dolist (name (split-string (or (getenv "EFRIT_BENCH_VISITED") "")))
     (find-file-noselect (expand-file-name name root)))
-  (let ((loop (efrit-bench-remote--do "start" (lambda () (efrit-do-make-loop root))))
+  (efrit-bench-remote--set-mark)
+  (efrit-sidecar-start (file-remote-p root))
+  (efrit-bench-remote--wait
+   (lambda () (eq 'ready (efrit-host-state (efrit-host-at (file-remote-p root))))))
+  (efrit-bench-remote--note "sidecar")
+  (let ((loop (efrit-bench-remote--do "session/open" (lambda () (efrit-do-make-loop root))))
         (start (float-time)))
     (efrit-loop-observe loop #'efrit-bench-remote--observe)
     (efrit-bench-remote--do "message" (lambda () (efrit-do-say loop "Go through everything.")))
