@@ -20,7 +20,8 @@ from tests.emacs.batch import ROOT, batch
 from tests.emacs.delaying import delayed
 from tests.processes import until
 
-HOST = "there"
+HOST, OTHER_HOST = "there", "elsewhere"
+"""Two names of the same machine, which are two machines for an Emacs."""
 SERVER = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -36,7 +37,7 @@ sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin
 """
 GROUP = "efrit:x:{gid}:\nnogroup:x:65534:\n"
 CLIENT = """\
-Host {host}
+Host {host} {other}
   HostName 127.0.0.1
   Port {front}
   User efrit
@@ -79,7 +80,8 @@ class Machine:
         for name in ("key", "host_key"):
             new = ["-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)]
             subprocess.run([programs / "ssh-keygen", *new], check=True)
-        named = {"folder": self.folder, "port": self.port, "front": self.front, "host": HOST}
+        named = {"folder": self.folder, "port": self.port, "front": self.front}
+        named |= {"host": HOST, "other": OTHER_HOST}
         ids = {"uid": os.getuid(), "gid": os.getgid()}
         self._write("passwd", PASSWD.format(**named, **ids))
         self._write("group", GROUP.format(**ids))
@@ -179,18 +181,26 @@ class Driver:
             self._lines.put(line)
         self._lines.put("")
 
-    def begin(self, root: Path, url: str) -> None:
-        """Begin a session in a project on the other machine."""
+    def begin(self, **sessions: tuple[Path, str]) -> None:
+        """Begin a session for each host, in a project there and with a model at a URL."""
         self._done.clear()
-        asked = {
-            "root": f"/ssh:{HOST}:{root}/",
-            "url": f"{url}/v1/messages",
-            "task": "Go on.",
-            "shared": self._shared,
-        }
+        asked = [
+            {
+                "root": f"/ssh:{host}:{root}/",
+                "url": f"{url}/v1/messages",
+                "task": "Go on.",
+                "shared": self._shared,
+            }
+            for host, (root, url) in sessions.items()
+        ]
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
+
+    def connections(self) -> list[int]:
+        """Return the process ids of the ssh programs that Emacs runs, the latest last."""
+        found = [int(file.parent.name) for file in Path("/proc").glob("[0-9]*/stat")]
+        return sorted(pid for pid in found if _is_ssh_of(self._process.pid, pid))
 
     def next(self, word: str, seconds: float) -> dict[str, Any]:
         """Return the value of Emacs's next line; fail if it is late or begins with another word."""
@@ -222,3 +232,13 @@ def driver(there: Machine, emacs: str) -> Iterator[Driver]:
             yield Driver(process, there.shared)
         finally:
             process.kill()
+
+
+def _is_ssh_of(parent: int, pid: int) -> bool:
+    """Return whether a process is an ssh that another one started."""
+    try:
+        facts = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    name, _, rest = facts.partition("(")[2].rpartition(")")
+    return name.startswith("ssh") and int(rest.split()[1]) == parent
