@@ -111,20 +111,6 @@ edits of the session."
                          (seq-intersection (efrit-undo--paths change) files))))
                 after)))
 
-(defun efrit-undo-delete-leftovers (loop)
-  "Delete temporary files that a killed Emacs left while it wrote files.
-Such files are beside the files of LOOP's changes that were begun but not ended."
-  (efrit-loop-ask-sidecar
-   loop 'changes/list '(:open_only t)
-   (lambda (listed)
-     (seq-do (lambda (change)
-               (let ((file (expand-file-name (plist-get change :path)
-                                             (efrit-loop-root loop))))
-                 (when (file-directory-p (file-name-directory file))
-                   (mapc #'delete-file (efrit-file-leftovers file)))))
-             (plist-get listed :changes)))
-   #'ignore))
-
 ;;;; Undoing a change
 
 (defun efrit-undo--one (loop number force redo then)
@@ -133,9 +119,12 @@ FORCE, REDO and the outcome are as in `efrit-undo-changes'."
   (efrit-loop-ask-sidecar
    loop 'changes/show (list :number number)
    (lambda (change)
-     (if-let* ((refusal (and (not force) (efrit-undo--refusal loop change redo))))
-         (funcall then `(,number ,(plist-get change :path) ,@refusal))
-       (efrit-undo--on-disk loop number change force redo then)))
+     (efrit-undo--check
+      loop change force redo
+      (lambda (refusal)
+        (if refusal
+            (funcall then `(,number ,(plist-get change :path) ,@refusal))
+          (efrit-undo--on-disk loop number change force redo then)))))
    (lambda (err) (funcall then (list number nil (efrit-error-text err) nil)))))
 
 (defun efrit-undo--on-disk (loop number change force redo then)
@@ -146,11 +135,8 @@ CHANGE is the sidecar's plist; FORCE, REDO and THEN are as in `efrit-undo--one'.
      loop (if redo 'changes/redo 'changes/undo)
      (list :number number :force (if force t :json-false))
      (lambda (undone)
-       (funcall then (list number path nil nil
-                           (condition-case err
-                               (ignore (efrit-undo--update-buffer
-                                        loop (efrit-undo--buffer loop change redo) undone))
-                             (error (error-message-string err))))))
+       (efrit-undo--follow loop (efrit-undo--buffer loop change redo) undone
+                           (lambda (problem) (funcall then (list number path nil nil problem)))))
      (lambda (err)
        (funcall then (list number path (efrit-error-text err)
                            (plist-get (efrit-rpc-error-data err) :since)))))))
@@ -163,50 +149,94 @@ With REDO, CHANGE is undone, and a renamed file has its old name."
                        (efrit-file-local-to-emacs (efrit-loop-root loop)
                                                   (plist-get change :file)))))
 
-(defun efrit-undo--refusal (loop change redo)
-  "Return (PROBLEM DIFF) if the buffer of LOOP's CHANGE prevents undoing, or nil.
-PROBLEM, DIFF and REDO are as in `efrit-undo-changes'."
-  (condition-case err
-      (when-let* ((diff (efrit-undo--unsaved-diff loop change redo)))
-        (list "its buffer has unsaved changes" diff))
-    (error (list (concat "its buffer cannot be read: " (error-message-string err)) nil))))
+(defun efrit-undo--check (loop change force redo then)
+  "Call THEN with (PROBLEM DIFF) if the buffer of CHANGE prevents undoing.
+Call THEN with nil if it does not; with FORCE, nothing does.  LOOP, PROBLEM,
+DIFF and REDO are as in `efrit-undo-changes'."
+  (let ((buffer (efrit-undo--buffer loop change redo))
+        (left (plist-get change (if redo :buffer_text_before :buffer_text_after))))
+    (cond
+     ((or force (null buffer) (not (buffer-modified-p buffer))) (funcall then nil))
+     (left (funcall then (efrit-undo--refusal buffer left change)))
+     (t (efrit-undo--report
+         loop (efrit-host-true-file buffer)
+         (lambda (report)
+           (funcall then (efrit-undo--refusal buffer (efrit-undo--disk-text report) change)))
+         (lambda (problem)
+           (funcall then (list (concat "its buffer cannot be compared: " problem) nil))))))))
 
-(defun efrit-undo--unsaved-diff (loop change redo)
-  "Return the diff of the person's unsaved edits in the buffer of CHANGE.
-Return nil if there are none.  LOOP is the loop of CHANGE; with REDO, CHANGE is
-undone."
-  (let ((buffer (efrit-undo--buffer loop change redo)))
-    (when (and buffer (buffer-modified-p buffer))
-      (let* ((left (or (plist-get change (if redo :buffer_text_before :buffer_text_after))
-                       (efrit-undo--disk-text buffer)))
-             (diff (efrit-diff left (efrit-file-text buffer) (plist-get change :path))))
-        (and (not (string-empty-p diff)) diff)))))
+(defun efrit-undo--refusal (buffer left change)
+  "Return (PROBLEM DIFF) if BUFFER has another text than LEFT, or nil.
+CHANGE left that text in the file or in the buffer."
+  (let ((diff (efrit-diff left (efrit-file-text buffer) (plist-get change :path))))
+    (unless (string-empty-p diff)
+      (list "its buffer has unsaved changes" diff))))
 
-(defun efrit-undo--disk-text (buffer)
-  "Return the text on disk of the file of BUFFER, decoded; \"\" if there is no file."
-  (with-current-buffer buffer
-    (if (file-exists-p buffer-file-name)
-        (car (efrit-file-read buffer-file-name buffer-file-coding-system))
-      "")))
+(defun efrit-undo--report (loop file then failed)
+  "Have the sidecar report on FILE, a whole name, in LOOP.
+Call THEN with the report, or FAILED with the reason, a text."
+  (efrit-file-ask-reports
+   #'efrit-loop-ask-sidecar loop (list (file-local-name file))
+   (lambda (reports)
+     (if-let* ((problem (plist-get (cdar reports) :problem)))
+         (funcall failed problem)
+       (funcall then (cdar reports))))
+   (lambda (err) (funcall failed (efrit-error-text err)))))
 
-(defun efrit-undo--update-buffer (loop buffer undone)
+(defun efrit-undo--disk-text (report)
+  "Return the text of the file in REPORT, decoded; \"\" if there is no file."
+  (car (efrit-file-decode (or (plist-get report :bytes) "") (plist-get report :file))))
+
+(defun efrit-undo--follow (loop buffer undone then)
   "Update BUFFER, of a file in the project of LOOP, after the reply UNDONE.
-UNDONE is that of the sidecar to `changes/undo' or `changes/redo'."
-  (let ((file (efrit-file-local-to-emacs (efrit-loop-root loop) (plist-get undone :file)))
-        (text (plist-get undone :buffer_text)))
-    (efrit-read-files-note loop file)
-    (efrit-with-live-buffer buffer
-      (if (not (eq (plist-get undone :exists) t))
-          (progn (set-buffer-modified-p nil)
-                 (efrit-file-kill-unused buffer))
-        (unless (equal (file-truename buffer-file-name) (file-truename file))
-          (efrit-file-visit-as file))
-        (unless (eq (plist-get undone :disk) :json-false)
+UNDONE is that of the sidecar to `changes/undo' or `changes/redo'.  BUFFER may
+be nil.  Call THEN with nil, or with the reason why BUFFER is not updated."
+  (let ((path (plist-get undone :path))
+        (to (plist-get undone :to))
+        (file (efrit-file-local-to-emacs (efrit-loop-root loop) (plist-get undone :file))))
+    (dolist (each (delq nil (list path to)))
+      (efrit-read-files-note loop each nil)
+      (efrit-remote-forget-file (expand-file-name each (efrit-loop-root loop))))
+    (cond
+     ((null buffer)
+      (efrit-undo--note-stamp loop undone)
+      (funcall then nil))
+     ((eq (plist-get undone :exists) t)
+      (efrit-undo--report
+       loop file
+       (lambda (report)
+         (funcall then (condition-case err
+                           (ignore (efrit-undo--update-buffer buffer file undone report)
+                                   (efrit-undo--note-stamp loop undone))
+                         (error (error-message-string err)))))
+       then))
+     (t (with-current-buffer buffer
           (set-buffer-modified-p nil)
-          (efrit-file-reload buffer buffer-file-coding-system))
-        (when text
-          (efrit-file-set-text buffer text)
-          (efrit-file-set-modified (not (equal text (efrit-undo--disk-text buffer)))))))))
+          (efrit-file-kill-unused buffer))
+        (funcall then nil)))))
+
+(defun efrit-undo--note-stamp (loop undone)
+  "Record in LOOP that the model knows the file of the reply UNDONE as it is now."
+  (efrit-read-files-note
+   loop (if (and (equal (plist-get undone :state) "done") (plist-get undone :to))
+            (plist-get undone :to)
+          (plist-get undone :path))
+   (plist-get undone :stamp)))
+
+(defun efrit-undo--update-buffer (buffer file undone report)
+  "Have BUFFER visit FILE, with the text that FILE has by REPORT.
+UNDONE is the reply to undoing; it has the text of a buffer that was not saved."
+  (efrit-with-live-buffer buffer
+    (unless (member file (list buffer-file-name (efrit-host-true-file buffer)))
+      (efrit-file-visit-as file))
+    (unless (eq (plist-get undone :disk) :json-false)
+      (pcase-let ((`(,text . ,coding) (efrit-file-decode (plist-get report :bytes) file
+                                                         buffer-file-coding-system)))
+        (set-buffer-modified-p nil)
+        (efrit-file-reload buffer text (efrit-file-reported-time report) coding)))
+    (when-let* ((text (plist-get undone :buffer_text)))
+      (efrit-file-set-text buffer text)
+      (efrit-file-set-modified (not (equal text (efrit-undo--disk-text report)))))))
 
 ;;;; Plans of the tools
 

@@ -314,9 +314,10 @@ Of a longer file the beginning is sent, with a note that names the file."
   "Size in bytes of the largest file that the edit tools change."
   :type 'natnum :risky t)
 
-(defcustom efrit-change-keep-buffers t
-  "Non-nil means keep buffers that were opened for an edit.
-Undo in such a buffer undoes the edits of the model, step by step."
+(defcustom efrit-change-keep-buffers nil
+  "Non-nil means visit each file that an edit changed, and keep its buffer.
+Files on other machines are not visited, and an edit needs no buffer.  Undo in a
+buffer undoes the edits that were made in it, step by step."
   :type 'boolean)
 
 (defcustom efrit-edit-unsaved-buffers 'leave

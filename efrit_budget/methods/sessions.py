@@ -55,6 +55,7 @@ class ResumeParams(SessionParams):
     """The params of `session/resume`."""
 
     take_over: bool = False
+    former_owner: Annotated[str, Field(max_length=64)] | None = None
 
 
 class SessionListParams(Params):
@@ -88,6 +89,8 @@ class SessionMethods:
         settings_for: SettingsFor,
         retention: Retention,
         secret_files: Sequence[str],
+        *,
+        resumed: Callable[[Session], None],
         ended: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -95,6 +98,7 @@ class SessionMethods:
         self._settings_for = settings_for
         self._retention = retention
         self._secret_files = secret_files
+        self._resumed = resumed
         self._ended = ended
 
     def methods(self) -> list[Method]:
@@ -124,13 +128,17 @@ class SessionMethods:
         return self._begun(session, loaded.warnings)
 
     def _resume(self, params: ResumeParams, _: Call) -> Json:
-        session = self._store.resume(params.session_id, take_over=params.take_over)
+        session = self._store.resume(
+            params.session_id, take_over=params.take_over, former=params.former_owner
+        )
+        self._resumed(session)
         return self._begun(session)
 
     def _begun(self, session: Session, warnings: Sequence[str] = ()) -> Json:
         """Return the reply of `session/open` or `session/resume`; start to delete expired ones."""
         return {
             **self._shown(session),
+            "owner": self._store.owner,
             "warnings": [*warnings, *self._retention.begin()],
             "secret_files": list(self._secret_files),
         }

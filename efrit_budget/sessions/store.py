@@ -71,15 +71,24 @@ class SessionStore:
             rows.update(connection, chosen, owner=self._owner.name)
             return rows.get(connection, chosen)
 
-    def resume(self, session_id: str, *, take_over: bool = False) -> Session:
+    @property
+    def owner(self) -> str:
+        """The mark of this process as the owner of sessions."""
+        return self._owner.name
+
+    def resume(
+        self, session_id: str, *, take_over: bool = False, former: str | None = None
+    ) -> Session:
         """Open a session again, closed or not.
 
-        Raise if another live process works in it, unless it is to be taken over.
+        Raise if another live process works in it, unless it is to be taken over, or the mark of
+        that process is `former`.
         """
         delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
             rows.get(connection, session_id)
-            if not take_over:
+            is_former = former is not None and rows.owner_of(connection, session_id) == former
+            if not (take_over or is_former):
                 self._require_no_rival(connection, session_id)
             rows.update(connection, session_id, owner=self._owner.name)
             return _reopen(connection, session_id)

@@ -367,6 +367,18 @@ def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
         assert sidecar.request("session/resume", session_id=session)["state"] == "open"
 
 
+def test_a_session_goes_from_a_sidecar_to_the_one_that_follows_it(
+    sidecar: Connection, project: Path
+) -> None:
+    opened = sidecar.request("session/open", root=str(project))
+    resume = {"session_id": opened["session_id"], "former_owner": opened["owner"]}
+    with LocalSidecar() as following, LocalSidecar() as late:
+        resumed = following.request("session/resume", **resume)
+        assert resumed["owner"] != opened["owner"]
+        assert _refused(sidecar, "session/resume", session_id=resume["session_id"]).code == -32009
+        assert _refused(late, "session/resume", **resume).code == -32009
+
+
 def test_a_session_is_the_same_in_two_sidecars(sidecar: Connection, session: str) -> None:
     with LocalSidecar() as other:
         sidecar.request("tools/call", **_wait(session, "use-1"))
