@@ -503,8 +503,8 @@ Without such a buffer, reload one that already visits the new name."
 
 ;;; Fontifying
 
-;; A text is fontified by a mode in a buffer of its own: no hook runs, no
-;; variables of a file or folder are read, and there is no file to look at.
+;; A text is fontified by a mode in a buffer of that mode, which is kept: no hook
+;; runs, no variables of a file or folder are read, and there is no file to look at.
 
 (defvar c-initialization-hook)
 (defvar diff-font-lock-prettify)
@@ -519,10 +519,13 @@ Without such a buffer, reload one that already visits the new name."
   "Least characters that are fontified at once.
 Some modes take seconds for a few thousand quotes, and cannot be interrupted.")
 
+(defvar-local efrit-fontify--mode nil
+  "The mode in which this buffer fontifies, or nil before it is set up.")
+
 (defun efrit-fontify (text mode seconds)
   "Return TEXT fontified by MODE, as far as that takes no more than SECONDS."
-  (with-temp-buffer
-    (let ((default-directory "/")
+  (with-current-buffer (get-buffer-create (format " *efrit fontify %s*" mode))
+    (let ((inhibit-read-only t)
           (inhibit-message t)
           (message-log-max nil)
           (enable-local-variables nil)
@@ -537,11 +540,19 @@ Some modes take seconds for a few thousand quotes, and cannot be interrupted.")
           (diff-refine nil))
       (ignore-errors
         (with-local-quit
-          (delay-mode-hooks (funcall mode))
+          (efrit-fontify--begin mode)
           (efrit-fontify--insert text (+ (float-time) seconds)))))
     (efrit-fontify--faces (if (string-prefix-p (buffer-string) text)
                               (concat (buffer-string) (substring text (buffer-size)))
                             text))))
+
+(defun efrit-fontify--begin (mode)
+  "Empty this buffer, and set it up to fontify by MODE, unless it was before."
+  (erase-buffer)
+  (unless efrit-fontify--mode
+    (setq default-directory "/")
+    (delay-mode-hooks (funcall mode))
+    (setq efrit-fontify--mode mode)))
 
 (defun efrit-fontify--faces (text)
   "Return TEXT with its faces that have names, and no other text properties.
