@@ -302,16 +302,17 @@ QUESTION is the text of the open question, or nil."
 (defun efrit-view-message (blocks)
   "Add an item for BLOCKS, a message of the person, a list of plists."
   (let ((context (seq-remove #'efrit-attach-heading (butlast blocks))))
-    (efrit-item-add 'message
-                    (concat "\n" (efrit-exchange-mark (propertize "You\n" 'face 'efrit-person))
-                            (propertize (efrit-view--end-line (efrit-live-message-text blocks))
-                                        'face 'efrit-said))
-                    :data (efrit-live-message-text blocks))
+    (efrit-item-add 'message #'efrit-view--message-head :data (efrit-live-message-text blocks))
     (dolist (block (seq-filter #'efrit-attach-heading (butlast blocks)))
       (efrit-view--add-attached (efrit-attach-heading block) (plist-get block :text)))
     (setq context (delq nil (mapcar (lambda (block) (plist-get block :text)) context)))
     (when context
       (efrit-view--add-folded 'context "Context" (string-join context "\n\n") 'efrit-note))))
+
+(defun efrit-view--message-head (item)
+  "Return the text of ITEM, a message."
+  (concat "\n" (efrit-exchange-mark (propertize "You\n" 'face 'efrit-person))
+          (propertize (efrit-end-line (efrit-item-data item)) 'face 'efrit-said)))
 
 (defun efrit-view--add-attached (heading text)
   "Add a folded item for TEXT, an attached file, which HEADING describes."
@@ -327,7 +328,7 @@ QUESTION is the text of the open question, or nil."
   "Add an item for TEXT, Markdown written by the model, and return it.
 SOURCE is a function of the item that returns the text so far, if it streams."
   (let ((item (efrit-item-add 'text "\n" :data (or source text))))
-    (efrit-markdown-insert item (efrit-view--end-line text))
+    (efrit-markdown-insert item (efrit-end-line text))
     item))
 
 (defun efrit-view-thinking (text)
@@ -346,13 +347,13 @@ SOURCE is a function of the item that returns the text so far, if it streams."
   (pcase (efrit-item-kind item)
     ('use (or (plist-get (efrit-use-result (efrit-item-data item)) :text)
               (efrit-ask-arguments-text (efrit-item-data item))))
-    ((or 'message 'note 'context 'attached 'text 'thinking) (efrit-trim (efrit-view--data-text item)))
+    ((or 'message 'note 'context 'attached 'text 'thinking) (efrit-trim (efrit-item-text item)))
     (_ (efrit-trim (buffer-substring-no-properties (efrit-item-start item)
                                                    (efrit-item-end item))))))
 
 (defun efrit-view-note (text &optional face)
   "Add an item for TEXT, a note of efrit itself, in FACE."
-  (efrit-item-add 'note (propertize (concat "\n" (efrit-view--end-line text))
+  (efrit-item-add 'note (propertize (concat "\n" (efrit-end-line text))
                                     'face (or face 'efrit-note))
                   :data text))
 
@@ -525,7 +526,7 @@ REWRITTEN is non-nil if the turn begins a new epoch."
          (text (plist-get (efrit-use-result use) :text)))
     (concat
      (if diff
-         (propertize (efrit-view--end-line (efrit-diff-fontify (efrit-permissions-visible diff)))
+         (propertize (efrit-end-line (efrit-diff-fontify (efrit-permissions-visible diff)))
                      'line-prefix "    " 'wrap-prefix "    ")
        (efrit-view--body-text (efrit-ask-arguments-text use) 'efrit-arguments))
      (if text
@@ -682,13 +683,9 @@ A new group needs a long ROW.  Return the group, or nil if nothing was folded."
 
 ;;;; Texts
 
-(defun efrit-view--end-line (text)
-  "Return TEXT with a newline at its end."
-  (if (string-suffix-p "\n" text) text (concat text "\n")))
-
 (defun efrit-view--body-text (text face)
   "Return TEXT in FACE as the body of an item, indented."
-  (efrit-view--indent (efrit-view--end-line text) face))
+  (efrit-view--indent (efrit-end-line text) face))
 
 (defun efrit-view--indent (text face)
   "Return TEXT in FACE, indented."
@@ -701,15 +698,10 @@ TEXT may be a function of the item that returns it."
    kind
    (lambda (item)
      (propertize (format "%s %s  %d characters\n" (if (efrit-item-open item) "▾" "▸") title
-                         (length (efrit-view--data-text item)))
+                         (length (efrit-item-text item)))
                  'face face))
    :data text
-   :body (lambda (item) (efrit-view--body-text (efrit-view--data-text item) face))))
-
-(defun efrit-view--data-text (item)
-  "Return the data of ITEM, a text; if that is a function, the text it produces."
-  (let ((data (efrit-item-data item)))
-    (if (functionp data) (funcall data item) data)))
+   :body (lambda (item) (efrit-view--body-text (efrit-item-text item) face))))
 
 ;;; The history of a session
 
@@ -973,7 +965,7 @@ On the head of an exchange, open or fold all of the exchange."
       (user-error "No reply at point"))
     (when (efrit-markdown-streaming-p item)
       (user-error "This reply is still being written"))
-    (efrit-markdown-show-source item (efrit-view--end-line (efrit-view--data-text item)))))
+    (efrit-markdown-show-source item)))
 
 (defun efrit-session-view-undefined ()
   "Signal a `user-error': the key is undefined here."
