@@ -206,16 +206,24 @@ class Journal:
 
     # Undoing
 
-    def undo(self, number: int, *, force: bool) -> JsonObject:
-        """Restore a file to its content before a change; `force` discards later changes."""
+    def undo(self, number: int, *, force: bool, by_person: bool) -> JsonObject:
+        """Restore a file to its content before a change; `force` discards later changes.
+
+        If the person does it, `untold` says of the change that the model is to be told.
+        """
         states = FileStates(self._project, self._content)
         undo = prepare_undo(self._database, states, self._session_id, number, force=force)
-        return undo.run(self._database)
+        return undo.run(self._database, by_person=by_person)
 
-    def redo(self, number: int, *, force: bool) -> JsonObject:
-        """Make an undone change again; `force` discards later changes."""
+    def redo(self, number: int, *, force: bool, by_person: bool) -> JsonObject:
+        """Make an undone change again; `force` discards later changes, `by_person` as in `undo`."""
         redo = prepare_redo(self._database, self._project, self._session_id, number, force=force)
-        return redo.run(self._database)
+        return redo.run(self._database, by_person=by_person)
+
+    def set_told(self, numbers: Sequence[int]) -> None:
+        """Store that the model was told what the person did with these changes."""
+        with self._database.writing() as connection:
+            rows.set_told(connection, self._session_id, numbers)
 
     def checkpoint(self, label: str) -> JsonObject:
         """Record a checkpoint: a point of the session after which all changes can be undone."""

@@ -78,6 +78,13 @@ class UndoParams(NumberParams):
     """The params of `changes/undo` and `changes/redo`."""
 
     force: bool = False
+    by_person: bool = False
+
+
+class ToldParams(SessionParams):
+    """The params of `changes/told`."""
+
+    numbers: Annotated[list[Number], Field(max_length=MOST_FILES)]
 
 
 class CheckpointParams(SessionParams):
@@ -112,6 +119,7 @@ class ChangesMethods:
             Method("changes/show", ShowParams, self._show, Lane.SLOW),
             Method("changes/undo", UndoParams, self._undo, Lane.SLOW),
             Method("changes/redo", UndoParams, self._redo, Lane.SLOW),
+            Method("changes/told", ToldParams, self._told, Lane.WRITING),
             Method("changes/checkpoint", CheckpointParams, self._checkpoint, Lane.WRITING),
             Method("changes/since", SinceParams, self._since),
         ]
@@ -143,10 +151,18 @@ class ChangesMethods:
         return self._of(params.session_id).show(params.number, params.most)
 
     def _undo(self, params: UndoParams, _: Call) -> Json:
-        return self._of(params.session_id).undo(params.number, force=params.force)
+        return self._of(params.session_id).undo(
+            params.number, force=params.force, by_person=params.by_person
+        )
 
     def _redo(self, params: UndoParams, _: Call) -> Json:
-        return self._of(params.session_id).redo(params.number, force=params.force)
+        return self._of(params.session_id).redo(
+            params.number, force=params.force, by_person=params.by_person
+        )
+
+    def _told(self, params: ToldParams, _: Call) -> Json:
+        self._of(params.session_id).set_told(params.numbers)
+        return {"numbers": params.numbers}
 
     def _checkpoint(self, params: CheckpointParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)

@@ -383,6 +383,36 @@ text = \"Yes.\"
                                                       (aref messages (1- (length messages)))))
                                            0)))))))
 
+(ert-deftest efrit-undo-by-the-person-is-reported-after-a-resume-if-it-was-not-before ()
+  "The sidecar knows what the model was not told when Emacs ended."
+  (edit-session-with-question (concat edit-session--asking "
+[[reply]]
+repeat = 2
+text = \"As you like.\"
+")
+    (efrit-allow-once)
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (efrit-undo)
+    (should (efrit-test-wait-until (lambda () (efrit-loop-notices view-loop))))
+    (let* ((id (efrit-loop-id view-loop))
+           (notes (lambda (loop)
+                    (mapcar (lambda (block) (plist-get block :text)) (efrit-loop-notices loop))))
+           (resume (lambda ()
+                     (efrit-do-forget (efrit-loop-of-session id))
+                     (efrit-do-resume-loop id efrit-test-project)))
+           (again (funcall resume)))
+      (should (efrit-test-wait-until (lambda () (efrit-loop-notices again))))
+      (should (equal '("[The person undid your edit c1: README.md is as it was before.]")
+                     (funcall notes again)))
+      (efrit-do-say again "And now?")
+      (should (eq 'idle (efrit-test-rest again)))
+      (should (string-search "The person undid your edit c1" (efrit-test-sent-text)))
+      (should (efrit-test-wait-until
+               (lambda ()
+                 (let ((listed (efrit-sidecar-request 'changes/list (list :session_id id))))
+                   (eq :json-false (plist-get (aref (plist-get listed :changes) 0) :untold))))))
+      (should-not (funcall notes (funcall resume))))))
+
 (ert-deftest efrit-undo-lists-the-edits-of-a-session-and-undoes-them ()
   (editing-with '(("a.txt" . "one\n"))
     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
