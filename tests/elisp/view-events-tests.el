@@ -501,6 +501,22 @@ text = \"Yes.\"
                                         (abbreviate-file-name efrit-test-project))
                                 (buffer-string))))))))
 
+(ert-deftest efrit-view-notifies-the-desktop-of-a-text-and-of-no-markup ()
+  (require 'notifications)
+  (pcase-dolist (`(,capabilities ,body)
+                 '(((:body :body-markup) "~/a&lt;b&gt;&amp;c/: asks &lt;a href=x&gt;")
+                   ((:body) "~/a<b>&c/: asks <a href=x>")))
+    (let ((efrit-presence-notify 'desktop)
+          (process-environment (cons "DBUS_SESSION_BUS_ADDRESS=unix:path=/none"
+                                     process-environment))
+          (notified nil))
+      (cl-letf (((symbol-function 'display-graphic-p) #'always)
+                ((symbol-function 'notifications-get-capabilities) (lambda () capabilities))
+                ((symbol-function 'notifications-notify)
+                 (lambda (&rest params) (setq notified (plist-get params :body)))))
+        (efrit-presence--notify "~/a<b>&c/: asks <a href=x>"))
+      (should (equal body notified)))))
+
 (ert-deftest efrit-view-asks-before-a-buffer-at-work-is-killed-and-before-exit ()
   (efrit-viewing-with-view "[[reply]]\nwait_ms = 60000\ntext = \"Yes.\"\n"
     (should (efrit-presence-may-exit-p))
