@@ -624,14 +624,21 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
   "Return DIFF with the faces of `diff-mode'."
   (efrit-fontify diff 'diff-mode 1))
 
+(defun efrit-diff-set-up ()
+  "Prepare this buffer, in Diff mode, for a diff of the model's.
+The signs of its lines have the faces of the lines: theirs are hard to see."
+  ;; Both would read the files that the diff names, of any machine.
+  (setq-local diff-font-lock-syntax nil
+              diff-refine nil
+              face-remapping-alist '((diff-indicator-added diff-added)
+                                     (diff-indicator-removed diff-removed))))
+
 (defun efrit-diff-show (text)
   "Show TEXT, with a diff in it, in another window."
   (with-current-buffer (get-buffer-create "*efrit diff*")
     (efrit-set-buffer-text text)
     (diff-mode)
-    ;; Both would read the files that the diff names, of any machine.
-    (setq-local diff-font-lock-syntax nil
-                diff-refine nil)
+    (efrit-diff-set-up)
     (setq bidi-display-reordering nil)
     (read-only-mode)
     (display-buffer (current-buffer))))

@@ -380,7 +380,7 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   "Hash table from loops to the numbers of undone changes, undone last first.")
 
 (defconst efrit-undo-view--state-texts
-  '(("as_left" . "as the model left it") ("changed" . "changed since")
+  '(("as_left" . "unchanged") ("changed" . "changed since")
     ("undone" . "undone") ("unknown" . "unknown"))
   "Alist from the current state of a changed file to a text for the person.")
 
@@ -404,12 +404,15 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   (efrit-undo-view--set-columns))
 
 (defun efrit-undo-view--set-columns ()
-  "Set the columns of the list, so that what became of an edit fits the window."
-  (let* ((window (get-buffer-window nil t))
-         (columns (if window (window-max-chars-per-line window) 80)))
+  "Set the columns of the list so that its lines fit the window, if they can.
+A narrow window leaves out the tools."
+  (let* ((columns (car (efrit-smallest-window 80 24)))
+         (tool (and (>= columns 90) '(("Tool" 14 t))))
+         (file (- columns (if tool 57 42))))
     (setq tabulated-list-format
-          (vector '("Nr" 5 nil) '("Done" 8 nil) (list "File" (max 20 (min 40 (- columns 50))) t)
-                  '("Lines" 11 nil) '("Now" 20 t) '("Tool" 14 t)))
+          (vconcat `(("Nr" 5 nil) ("Done" 8 nil) ("File" ,(max 12 (min 60 file)) t)
+                     ("Lines" 11 nil) ("Now" 13 t))
+                   tool))
     (tabulated-list-init-header)))
 
 ;;;###autoload
@@ -596,20 +599,30 @@ With REDO, they were not made again."
          (efrit-list-print)))
      #'efrit-show-error)))
 
+(defun efrit-undo-view--file (name)
+  "Return NAME, the name of a file, or as much of its end as its column shows."
+  (let ((over (- (string-width name) (nth 1 (aref tabulated-list-format 2)))))
+    (if (> over 0)
+        (concat "…" (truncate-string-to-width name (string-width name) (1+ over)))
+      name)))
+
 (defun efrit-undo-view--row (change)
   "Return the entry of CHANGE, a plist of the sidecar, for the tabulated list."
   (let ((to (plist-get change :to)))
     (list (plist-get change :number)
-          (vector (propertize (plist-get change :label) 'face 'efrit-figures)
-                  (propertize (plist-get change :kind) 'face 'efrit-tool)
-                  (concat (plist-get change :path) (if to (concat " → " to) ""))
-                  (format "+%s −%s" (or (plist-get change :added) "?")
-                          (or (plist-get change :removed) "?"))
-                  (pcase (plist-get change :state)
-                    ("undone" "undone")
-                    ("abandoned" "not made")
-                    (_ (or (cdr (assoc (plist-get change :now) efrit-undo-view--state-texts)) "")))
-                  (propertize (plist-get change :tool) 'face 'efrit-figures)))))
+          (seq-take
+           (vector (propertize (plist-get change :label) 'face 'efrit-figures)
+                   (propertize (plist-get change :kind) 'face 'efrit-tool)
+                   (efrit-undo-view--file (concat (plist-get change :path)
+                                                  (if to (concat " → " to) "")))
+                   (format "+%s −%s" (or (plist-get change :added) "?")
+                           (or (plist-get change :removed) "?"))
+                   (pcase (plist-get change :state)
+                     ("undone" "undone")
+                     ("abandoned" "not made")
+                     (_ (or (cdr (assoc (plist-get change :now) efrit-undo-view--state-texts)) "")))
+                   (propertize (plist-get change :tool) 'face 'efrit-figures))
+           (length tabulated-list-format)))))
 
 (provide 'efrit-undo)
 ;;; efrit-undo.el ends here

@@ -875,6 +875,7 @@ Everywhere:
               ;; Else each line of prose that goes on has two arrows beside it.
               fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
               header-line-format '(:eval (efrit-show-header))
+              mode-line-buffer-identification '(:eval (efrit-session-view--identification))
               mode-line-process '(:eval (efrit-session-view--activity)))
   (setq truncate-lines nil
         word-wrap t
@@ -1179,6 +1180,17 @@ If they are not, the next turn brings it."
                              (efrit-stop-timer efrit-session-view--budget-timer)
                              (when (eq (efrit-loop-state loop) 'running)
                                (efrit-loop-fetch-budget loop)))))))))
+
+(defconst efrit-session-view--mode-line-rest 48
+  "Columns of the mode line that are left to all but the buffer's name.")
+
+(defun efrit-session-view--identification ()
+  "Return the name of this buffer for the mode line, with room for the state behind it."
+  (let ((columns (max 14 (- (window-width) efrit-session-view--mode-line-rest))))
+    (propertize (string-replace "%" "%%"
+                                (truncate-string-to-width (buffer-name) columns nil nil "…*"))
+                'face 'mode-line-buffer-id
+                'help-echo (buffer-name))))
 
 (defun efrit-session-view--activity ()
   "Return what the loop of this buffer is doing, for the mode line."

@@ -424,7 +424,7 @@ text = \"As you like.\"
             (should (efrit-test-wait-until
                      (lambda () (string-search "b.txt" (buffer-string)))))
             ;; Point is on the first edit.
-            (should (looking-at " c2 +create +b.txt +\\+1 −0 +as the model left it +create_file"))
+            (should (looking-at " c2 +create +b.txt +\\+1 −0 +unchanged"))
             (forward-line)
             (should (looking-at " c1 +edit +a.txt +\\+1 −1"))
             (efrit-undo-view-diff)
@@ -475,7 +475,7 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
     (edit-session-press "u")
     (edit-session-listed "c1 +edit.*undone")
     (edit-session-listed "c2 +edit.*undone")
-    (edit-session-listed "c3 .*as the model left it")
+    (edit-session-listed "c3 .*unchanged")
     (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
     (should (equal '("[The person undid your edit c1: a.txt is as it was before.]"
                      "[The person undid your edit c2: a.txt is as it was before.]")
@@ -495,10 +495,10 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
     (edit-session-press "u")
     (edit-session-listed "c1 +edit.*undone")
     (edit-session-press "r")
-    (edit-session-listed "c1 +edit.*as the model left it")
+    (edit-session-listed "c1 +edit.*unchanged")
     (should (equal "1\ntwo\n" (editing-bytes "a.txt")))
     (efrit-redo)
-    (edit-session-listed "c2 +edit.*as the model left it")
+    (edit-session-listed "c2 +edit.*unchanged")
     (should (equal "1\n2\n" (editing-bytes "a.txt")))
     (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
       (should (equal "1\n2\n" (buffer-string)))
@@ -523,14 +523,14 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
         (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
         (setq answer t)
         (edit-session-press "r")
-        (edit-session-listed "c2 +edit.*as the model left it")
-        (edit-session-listed "c1 +edit.*as the model left it")
+        (edit-session-listed "c2 +edit.*unchanged")
+        (edit-session-listed "c1 +edit.*unchanged")
         (should (equal "1\n2\n" (editing-bytes "a.txt")))
         (edit-session-listed "c3 .*undone")
         ;; Nothing of its file was undone after c3.
         (setq asked nil)
         (edit-session-press "r")
-        (edit-session-listed "c3 .*as the model left it")
+        (edit-session-listed "c3 .*unchanged")
         (should-not asked)))))
 
 (ert-deftest efrit-undo-knows-what-was-undone-after-an-edit ()
@@ -544,7 +544,7 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
   (edit-session-with-edits "" t
     (edit-session-press "g")
     (edit-session-listed "c1 +edit")
-    (should (search-forward "as the model left it" (line-end-position) t))
+    (should (search-forward "unchanged" (line-end-position) t))
     (should (<= (current-column) 79))))
 
 (ert-deftest efrit-redo-leaves-work-of-the-person-alone ()
