@@ -11,6 +11,8 @@
 ;;; Code:
 
 (require 'viewing)
+(require 'efrit-sessions)
+(require 'efrit-undo)
 
 ;;; Questions
 
