@@ -11,11 +11,12 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-anthropic)
+(require 'efrit-backend)
 (require 'efrit-edit)
 (require 'efrit-files)
 (require 'efrit-loop)
 (require 'efrit-permissions)
+(require 'efrit-providers)
 (require 'efrit-remote)
 (require 'efrit-rpc)
 (require 'efrit-run)
@@ -126,9 +127,10 @@ file cannot be attached."
 
 (defun efrit-attach--params (loop paths texts)
   "Return the params of `files/attach' for PATHS beside TEXTS in LOOP."
-  (list :session_id (efrit-loop-id loop) :paths (vconcat paths)
-        :beside (vconcat (mapcar #'efrit-json-replace-invalid texts))
-        :model (efrit-loop-next-option loop 'efrit-claude-model)))
+  (append (list :session_id (efrit-loop-id loop) :paths (vconcat paths)
+                :beside (vconcat (mapcar #'efrit-json-replace-invalid texts))
+                :model (efrit-loop-next-option loop 'efrit-claude-model))
+          (efrit-provider-endpoint loop)))
 
 (defun efrit-attach--request (loop paths texts confirmed)
   "Have the sidecar attach PATHS beside TEXTS; return the attachments, plists.
@@ -591,7 +593,9 @@ it begins."
   (let ((loop (or loop (efrit-loop-current))))
     (efrit-loop-take-options loop)
     (efrit-loop-notify loop 'note (format "The session uses the present options, with the model %s"
-                                          (efrit-loop-next-option loop 'efrit-claude-model)))))
+                                          (efrit-provider-label
+                                           (efrit-provider-of loop)
+                                           (efrit-loop-next-option loop 'efrit-claude-model))))))
 
 ;;;###autoload
 (defun efrit-stop (&optional loop)
@@ -636,6 +640,7 @@ Signal a `user-error' if the answer is no, or in batch."
   "Add LOOP to the loops of this Emacs, and return it."
   (efrit-loop-add loop)
   (efrit-loop-observe loop #'efrit-do--note-title)
+  (efrit-loop-observe loop #'efrit-do--note-window)
   (efrit-sync-update)
   loop)
 
@@ -650,8 +655,40 @@ Signal a `user-error' if the answer is no, or in batch."
           (efrit-loop-epoch loop) (plist-get budget :epoch)
           (efrit-loop-todos loop) (plist-get status :todos))
     (efrit-loop-rename loop (plist-get status :title))
+    (efrit-do--take-model loop (plist-get status :provider) (plist-get status :model))
     (efrit-loop-take-usage loop status)
     (efrit-loop-count-from-here loop)))
+
+(defun efrit-do--take-model (loop provider model)
+  "Have LOOP, a resumed one, use the MODEL of PROVIDER, as its latest turn did.
+Of a provider only the name is stored: its address and its headers are the
+person's.  If there is none of this name, LOOP keeps its options."
+  (when model
+    (let ((name (if (equal provider "") nil provider)))
+      (setf (efrit-loop-last-model loop) (list name model))
+      (when (if name (efrit-provider-plist name)
+              (null (efrit-loop-option loop 'efrit-endpoint-provider)))
+        (efrit-provider-use loop name model)))))
+
+(defun efrit-do-resumed-note (loop)
+  "Return a sentence about the model of LOOP, a resumed one, or nil.
+It is nil if the model is that of new sessions, too."
+  (pcase-let* ((`(,provider ,model) (efrit-loop-last-model loop))
+               (last (and model (efrit-provider-label provider model)))
+               (label (lambda (loop)
+                        (efrit-provider-label (efrit-provider-of loop)
+                                              (efrit-provider-value loop 'efrit-claude-model))))
+               (now (funcall label loop)))
+    (cond ((null model) nil)
+          ((not (equal model (efrit-loop-option loop 'efrit-claude-model)))
+           (format "The model is %s; that of the last turn was %s.  %s" now
+                   (efrit-permissions-visible last t)
+                   (if (or (null provider) (efrit-provider-plist provider))
+                       "M-x efrit-model chooses it again."
+                     (format "`efrit-providers' has no %s: M-x efrit-add-provider adds it again."
+                             (efrit-permissions-visible provider t)))))
+          ((not (equal now (funcall label nil)))
+           (format "The model is %s, as in the last turn." (efrit-permissions-visible now t))))))
 
 (defun efrit-do--begin (root)
   "Open a session on ROOT, show it, and return its loop."
@@ -681,6 +718,15 @@ It can while a message, a result or a failed request is not answered."
            :automatic t)
      :success (lambda (renamed) (efrit-loop-rename loop (plist-get renamed :title)))
      :error #'ignore)))
+
+(defun efrit-do--note-window (loop event)
+  "If EVENT began a turn of LOOP and its model's window is only assumed, say so."
+  (let ((model (efrit-loop-model loop)))
+    (when (and (eq (car event) 'begun) (not (eq t (plist-get model :window_known))))
+      (efrit-loop-note-once
+       loop (format "The window of %s is not known: %s tokens are assumed; \
+M-x efrit-add-provider asks the server"
+                    (plist-get model :name) (efrit-show-number (plist-get model :window)))))))
 
 (defun efrit-do--first-message-p (loop)
   "Return non-nil if LOOP has only one message, the queued one."

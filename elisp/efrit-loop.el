@@ -11,7 +11,7 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-anthropic)
+(require 'efrit-backend)
 (require 'efrit-sidecar)
 
 ;;; Loops
@@ -37,7 +37,7 @@ left the window when the epoch began.  MAX-TOKENS: limit of the next reply.
 QUEUE: the person's messages that the sidecar does not have yet, lists of
 blocks, the latest first; NOTICES: blocks sent before QUEUE, the latest first;
 SENDING: the elements of QUEUE and NOTICES that are being sent.
-REQUEST: the `efrit-claude' under way; REPLY: the `efrit-reply' that ended it.
+REQUEST: the `efrit-request' under way; REPLY: the `efrit-reply' that ended it.
 RUN: the list of `efrit-use' of the turn.  RULES: permission rules of the
 session.  TODOS: a vector.  OBSERVERS: functions.  PROBLEM: why it failed;
 NO-KEY: non-nil if that was for want of a key.
@@ -49,7 +49,8 @@ attempts that was not reported yet, hash tables.  PREVIOUS: the id of the last
 reply.  COMPLETE: non-nil if the model said that the task is done.  STOPPING:
 non-nil if the loop stops once the sidecar answers.  READ-STAMPS: a hash table
 from files to their stamps when the model read them.  LAST-WORKED: the time
-when the session last worked before this Emacs resumed it.
+when the session last worked before this Emacs resumed it; LAST-MODEL: its
+provider's name and its model then, a list of two strings, or nil.
 NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
 `efrit-loop-own-options' to the values that the loop uses; CHOSEN: an alist of
 values that it uses from the next turn on.  REWRITE-REASONS: why the turn began
@@ -60,7 +61,7 @@ string, or nil if it has none yet."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem no-key counts failing usage lost previous complete stopping
-  (read-stamps (make-hash-table :test #'equal)) last-worked noted options chosen
+  (read-stamps (make-hash-table :test #'equal)) last-worked last-model noted options chosen
   rewrite-reasons paid-anew title)
 
 (defconst efrit-loop-own-options
@@ -556,22 +557,32 @@ This asks nothing of a remote machine."
 
 (defun efrit-loop-take-usage (loop ended)
   "Store in LOOP the usage and price of its session that ENDED reports.
-ENDED is a reply to `turn/end' or `session/status'.  If the price is unknown,
-note once that tokens are counted in place of dollars."
+ENDED is a reply to `turn/end' or `session/status'.  `:unreported' is the number
+of replies whose usage is not known, or nil.  For such a reply the estimate of
+the prompt, which has the reply in it, counts.  If the price is unknown, note
+once what is counted in place of dollars."
   (let* ((dollars (plist-get ended :dollars))
          (counts (efrit-loop-counts loop))
          (before (efrit-loop-usage loop))
-         (spent (- (or dollars 0) (or (plist-get before :dollars) 0))))
-    (setf (efrit-loop-usage loop) (append (list :dollars dollars) (plist-get ended :usage)))
+         (spent (- (or dollars 0) (or (plist-get before :dollars) 0)))
+         (unreported (- (or (plist-get ended :unreported) 0)
+                        (or (plist-get before :unreported) 0))))
+    (setf (efrit-loop-usage loop) (append (list :dollars dollars
+                                                :unreported (plist-get ended :unreported))
+                                          (plist-get ended :usage)))
     (cl-incf (plist-get counts :tokens)
-             (- (efrit-loop--all-tokens (efrit-loop-usage loop)) (efrit-loop--all-tokens before)))
+             (+ (- (efrit-loop--all-tokens (efrit-loop-usage loop)) (efrit-loop--all-tokens before))
+                (* unreported (or (plist-get (plist-get ended :budget) :used) 0))))
     (cond (dollars
            (plist-put counts :dollars (+ (plist-get counts :dollars) spent))
            (efrit-loop-notify loop 'price dollars))
           ((efrit-loop-option loop 'efrit-max-dollars)
            (efrit-loop-note-once
-            loop (format "The price of %s is not known: `efrit-max-tokens' and \
-`efrit-max-turns' count in place of `efrit-max-dollars'"
+            loop (format (if (plist-get ended :unreported)
+                             "The server does not report the usage of %s: `efrit-max-tokens', by \
+estimates, and `efrit-max-turns' count in place of `efrit-max-dollars'"
+                           "The price of %s is not known: `efrit-max-tokens' and \
+`efrit-max-turns' count in place of `efrit-max-dollars'")
                          (efrit-loop-option loop 'efrit-claude-model)))))))
 
 (defun efrit-loop-take-loss (loop ended reply)
@@ -619,7 +630,7 @@ Between the replies of the model the results of tools fill the prompt."
 (defun efrit-loop-drop-request (loop)
   "Forget the request of LOOP, but keep the usage of its lost attempts."
   (let ((request (efrit-loop-request loop)))
-    (setf (efrit-loop-lost loop) (append (efrit-claude-lost request) (efrit-loop-lost loop))
+    (setf (efrit-loop-lost loop) (append (efrit-request-lost request) (efrit-loop-lost loop))
           (efrit-loop-request loop) nil)))
 
 (defun efrit-loop-report-lost (loop)

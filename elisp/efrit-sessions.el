@@ -92,25 +92,19 @@ model continue, `efrit-do' sends a new message."
   (efrit-for-a-person
     (let* ((host (efrit-host-of-session id (efrit-host-of-folder default-directory)))
            (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
-           (here (efrit-loop-of-session id))
            (loop (efrit-do-resume-loop id (file-name-as-directory
                                            (concat (efrit-host-prefix host)
                                                    (plist-get session :root))))))
       (funcall efrit-do-show-function loop)
-      (unless here
-        (efrit-sessions--note-other-model loop session))
+      (efrit-sessions--note-model loop)
       (message "%s" (efrit-sessions--resume-message session))
       loop)))
 
-(defun efrit-sessions--note-other-model (loop session)
-  "Note in LOOP if its model is not that of the latest turn of SESSION, a plist."
-  (let ((before (plist-get (plist-get (plist-get session :budget) :calibration) :model))
-        (now (efrit-loop-option loop 'efrit-claude-model)))
-    (unless (member before (list nil now))
-      (efrit-loop-notify
-       loop 'note
-       (format "The model is %s; that of the last turn was %s.  M-x efrit-model chooses it again"
-               now (efrit-permissions-visible before t))))))
+(defun efrit-sessions--note-model (loop)
+  "Note in LOOP, once it is resumed, its model, unless new sessions have it, too."
+  (when-let* ((note (efrit-do-resumed-note loop)))
+    (setf (efrit-loop-last-model loop) nil)
+    (efrit-loop-notify loop 'note note)))
 
 (defun efrit-sessions-refresh (&rest _)
   "Fetch the sessions from the sidecar, and list them."
@@ -284,10 +278,10 @@ projects."
                    'face 'efrit-figures))))
 
 (defun efrit-sessions--cost (session)
-  "Return the cost of SESSION as text, or ? if a price is unknown."
+  "Return the cost of SESSION as text, or \"unknown\" if usage or price is."
   (if-let* ((dollars (plist-get session :dollars)))
       (format "$%.2f" dollars)
-    "?"))
+    "unknown"))
 
 (defun efrit-sessions--state (session)
   "Return the state of SESSION, a plist, as text, such as \"at work\"."
@@ -376,16 +370,16 @@ OFFERED and ALL are as in `efrit-sessions--table'."
 (defun efrit-sessions--annotation (session all)
   "Return an annotation of SESSION, its age and cost for example.
 With ALL, it names the project."
-  (let ((usage (plist-get session :usage)))
+  (let ((tokens (cl-loop for (_ count) on (plist-get session :usage) by #'cddr sum count)))
     (concat
      (propertize (format "%-11s " (efrit-sessions--age (plist-get session :touched)))
                  'face 'completions-annotations)
      (format "%-8s" (efrit-sessions--state session))
      (propertize
-      (format "%5d calls %6s tokens %7s%s"
+      (format "%5d calls %6s tokens %12s%s"
               (plist-get session :calls)
-              (efrit-show-tokens (cl-loop for (_ count) on usage by #'cddr sum count))
-              (efrit-sessions--cost session)
+              (efrit-show-tokens (if (and (plist-get session :unreported) (= tokens 0)) nil tokens))
+              (if (plist-get session :dollars) (efrit-sessions--cost session) "cost unknown")
               (if all
                   (concat "  " (abbreviate-file-name (plist-get session :root)))
                 ""))
@@ -505,7 +499,9 @@ With ALL, it names the project."
 
 (defun efrit-restore--resume (id root)
   "Resume the session ID of the project ROOT, and return its buffer."
-  (efrit-session-view-buffer (efrit-do-resume-loop id root)))
+  (let ((loop (efrit-do-resume-loop id root)))
+    (prog1 (efrit-session-view-buffer loop)
+      (efrit-sessions--note-model loop))))
 
 ;;; Memory
 

@@ -10,8 +10,8 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-anthropic)
 (require 'efrit-ask)
+(require 'efrit-backend)
 (require 'efrit-do)
 (require 'efrit-edit)
 (require 'efrit-files)
@@ -360,16 +360,13 @@ SOURCE is a function of the item that returns the text so far, if it streams."
 ;;;; Replies
 
 (defun efrit-view--begin-block (block)
-  "Add an item for BLOCK, which begins to stream."
-  (pcase (efrit-block-type block)
-    ("tool_use"
-     (efrit-view--note-streaming block (efrit-view-use
-                                        (efrit-use-create :id (efrit-block-id block)
-                                                          :name (efrit-block-name block)
-                                                          :arguments "{}" :state 'written))))
-    ("text"
-     (when (efrit-block-pieces block)
-       (efrit-view--begin-text block (efrit-block-text block))))))
+  "Add an item for BLOCK, a tool use that begins to stream.
+The item of another block is added with its first piece."
+  (when (equal (efrit-block-type block) "tool_use")
+    (efrit-view--note-streaming block (efrit-view-use
+                                       (efrit-use-create :id (efrit-block-id block)
+                                                         :name (efrit-block-name block)
+                                                         :arguments "{}" :state 'written)))))
 
 (defun efrit-view--begin-text (block string)
   "Add an item for BLOCK, text that begins to stream with STRING."
@@ -466,10 +463,11 @@ REWRITTEN is non-nil if the turn begins a new epoch."
                           (efrit-reply-count reply "cache_creation_input_tokens")))
                (miss (efrit-reply-cache-miss reply)))
     (propertize
-     (concat (format "  turn %d: %s in, %d%% from cache, %s out" turn
-                     (efrit-show-tokens prompt)
-                     (if (> prompt 0) (round (* 100.0 read) prompt) 0)
-                     (efrit-show-tokens (efrit-reply-count reply "output_tokens")))
+     (concat (if (> prompt 0)
+                 (format "  turn %d: %s in, %d%% from cache, %s out" turn
+                         (efrit-show-tokens prompt) (round (* 100.0 read) prompt)
+                         (efrit-show-tokens (efrit-reply-count reply "output_tokens")))
+               (format "  turn %d: usage unknown" turn))
              (if dollars (format ", $%.4f" dollars) "")
              (if miss (concat ", cache missed: " miss) "")
              "\n")

@@ -557,24 +557,25 @@ Prices and windows are looked up by it, and estimates learnt for it."
 Each is a list of a name and a plist: `:url', the whole address; `:api',
 `messages' or `chat'; `:features', as `efrit-claude-features'; `:key', an
 environment variable with the key, if `auth-source' has none for the host;
-and `:models', lists of a name and a plist with `:window' and `:max-output'
-in tokens.  Without `:models', the sidecar's price list is asked for them.
+`:headers', as `efrit-claude-headers'; and `:models', lists of a name and a
+plist with `:window' and `:max-output' in tokens.  Without `:models', the
+sidecar's price list is asked for them.
 \\[efrit-add-provider] asks a server, and adds what it finds."
   :type '(alist :key-type (string :tag "Name")
                 :value-type (plist :options ((:url string) (:api symbol) (:features sexp)
-                                             (:key string) (:models sexp))))
+                                             (:key string) (:headers sexp) (:models sexp))))
   :risky t)
 
 (defcustom efrit-small-window 16000
   "Tokens of a window below which a model gets few tools and a short prompt.
 It gets `efrit-small-window-tools' alone, and a short system prompt."
-  :type 'natnum)
+  :type 'natnum :risky t)
 
 (defcustom efrit-small-window-tools
   '("project_files" "search_content" "read_file" "edit_file" "create_file" "run_command"
     "recall_result")
   "Names of the tools for models whose window is below `efrit-small-window'."
-  :type '(repeat string))
+  :type '(repeat string) :risky t)
 
 (defcustom efrit-claude-headers nil
   "Additional headers of every request: an alist of strings."
@@ -1132,8 +1133,8 @@ could lose it while it reads the output of a process."
                  ("efrit-permissions" efrit-permissions-forget)
                  ("efrit-sessions" efrit-resume efrit-sessions efrit-memory-search
                   efrit-memory-timeline efrit-memory-save efrit-context-pack)
-                 ("efrit-setup" efrit-doctor efrit-add-key efrit-use-local-server efrit-demo
-                  efrit-demo-end)
+                 ("efrit-setup" efrit-doctor efrit-add-key efrit-add-provider
+                  efrit-use-local-server efrit-demo efrit-demo-end)
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
                  ("efrit-undo" efrit-redo efrit-undo efrit-undo-session)

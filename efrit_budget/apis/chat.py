@@ -9,6 +9,8 @@ from efrit_budget.conversation.blocks import REASONING, valid_json
 from efrit_budget.errors import JsonObject
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
+NO_REASONING = " "
+"""The reasoning of a reply with tool calls that has none, or whose reasoning was evicted."""
 SIGNATURE = "extra_content"
 """The member of a tool use, and of a tool call, with the signature of the thoughts before it."""
 UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
@@ -71,6 +73,8 @@ def _reply(blocks: list[JsonObject], endpoint: Endpoint) -> JsonObject:
             reply[block[REASONING]] = reply.get(block[REASONING], "") + block["thinking"]
     calls = [_call(block, endpoint) for block in blocks if block["type"] == "tool_use"]
     if calls:
+        if endpoint.has(Feature.REASONING_BACK) and not reply.keys() & set(REASONING_FIELDS):
+            reply[REASONING_FIELDS[0]] = NO_REASONING
         if endpoint.has(Feature.THOUGHT_SIGNATURES):
             calls[0].setdefault(SIGNATURE, UNSIGNED)
         reply["tool_calls"] = calls

@@ -64,10 +64,12 @@ class Endpoint:
                 adaptive_thinking=False,
                 task_budgets=False,
             )
-        window = self.window or self._listed_window(model.name) or model.window
+        own_window = self.window or self._listed_window(model.name)
+        window = own_window or model.window
         return replace(
             model,
             window=window,
+            window_known=own_window is not None or model.window_known,
             max_output=min(self.max_output or model.max_output, window),
         )
 

@@ -22,7 +22,10 @@ class ModelTableError(EfritError):
 
 @dataclass(frozen=True)
 class Model:
-    """The capabilities of a model; `models.toml` explains each of them."""
+    """The capabilities of a model; `models.toml` explains those that it has.
+
+    `window_known` is false if the window is only assumed, as that of the entry `default` is.
+    """
 
     name: str
     window: int
@@ -33,9 +36,11 @@ class Model:
     adaptive_thinking: bool
     task_budgets: bool
     least_cacheable: int
+    window_known: bool = True
 
 
-FIELDS = {field.name: field.type for field in fields(Model) if field.name != "name"}
+NOT_IN_TABLE = ("name", "window_known")
+FIELDS = {field.name: field.type for field in fields(Model) if field.name not in NOT_IN_TABLE}
 KINDS: Mapping[object, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,)}
 RANGES: Mapping[str, tuple[float, float]] = {
     "window": (1_000, 1_000_000_000),
@@ -62,9 +67,9 @@ def _model(name: str, additions: Path | None) -> Model:
     if additions is not None:
         added = _read(additions)
         for entry in sorted(added, key=_generality):
-            table[entry] = {**_base(table, entry), **added[entry]}
-    known = {**_base(table, name), "name": name}
-    return Model(**known)
+            table[entry] = {**table[_entry(table, entry)], **added[entry]}
+    entry = _entry(table, name)
+    return Model(**table[entry], name=name, window_known=entry != DEFAULT)
 
 
 def _generality(entry: str) -> tuple[bool, int]:
@@ -72,10 +77,9 @@ def _generality(entry: str) -> tuple[bool, int]:
     return entry != DEFAULT, len(entry)
 
 
-def _base(table: Mapping[str, Mapping[str, Json]], name: str) -> JsonObject:
-    """Return the values of the longest entry that begins the name, or of `default`."""
-    fitting = [entry for entry in table if name.startswith(entry)]
-    return dict(table[max(fitting, key=len, default=DEFAULT)])
+def _entry(table: Mapping[str, Mapping[str, Json]], name: str) -> str:
+    """Return the longest entry that begins the name, or `default`."""
+    return max((entry for entry in table if name.startswith(entry)), key=len, default=DEFAULT)
 
 
 @cache

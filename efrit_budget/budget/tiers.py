@@ -98,29 +98,32 @@ class Limits:
     def fitted(self, window: int, system: int) -> Limits:
         """Return the limits for a model's window, in which the system tier has `system` tokens.
 
-        The other tiers shrink in proportion, and so does what a tool call may deliver. Limits that
-        fit the window stay as they are if their system tier is large enough, or if their tiers
-        were chosen one by one.
+        The other tiers share the rest in proportion. Below the total, the reserve for the reply
+        and what a tool call may deliver shrink as well. Limits that fit the window stay as they
+        are if their system tier is large enough, or if their tiers were chosen one by one.
         """
         total = min(self.total, window)
         scaled_system = self.of(Tier.SYSTEM) * total // self.total
         needed = max(scaled_system, math.ceil(system / ROUND) * ROUND)
-        is_chosen = self.tiers != tier_sizes(self.total, {})
-        if total == self.total and (is_chosen or needed == scaled_system):
+        if total < self.total:
+            return self._shrunken(total, needed, self.total - self.of(Tier.SYSTEM))
+        if needed == scaled_system or self.tiers != tier_sizes(self.total, {}):
             return self
-        rest, others = max(0, total - needed), self.total - self.of(Tier.SYSTEM)
+        room = total - self.of(Tier.RESPONSE)
+        tiers = self._shrunken(room, needed, room - self.of(Tier.SYSTEM)).tiers
+        return replace(self, tiers={**tiers, Tier.RESPONSE: self.of(Tier.RESPONSE)})
+
+    def _shrunken(self, total: int, system: int, others: int) -> Limits:
+        """Return limits whose tiers but the system tier, of `others` tokens now, share the rest."""
+        rest = max(0, total - system)
         sizes = {tier: size * rest // others for tier, size in self.tiers.items()}
-
-        def shrunken(tokens: int) -> int:
-            return max(1, tokens * rest // others)
-
         return replace(
             self,
             total=total,
-            tiers=sizes | {Tier.SYSTEM: needed},
-            per_tool_default=shrunken(self.per_tool_default),
-            per_tool={name: shrunken(tokens) for name, tokens in self.per_tool.items()},
-            floor=shrunken(self.floor),
+            tiers=sizes | {Tier.SYSTEM: system},
+            per_tool_default=max(1, self.per_tool_default * rest // others),
+            per_tool={name: max(1, most * rest // others) for name, most in self.per_tool.items()},
+            floor=max(1, self.floor * rest // others),
         )
 
     def shares(self, total: int) -> dict[Tier, int | None]:

@@ -1,4 +1,4 @@
-"""`efrit-budget demo-model`: a scripted model behind a Messages API endpoint on loopback."""
+"""`efrit-budget demo-model`: a scripted model behind an endpoint on loopback."""
 
 import argparse
 import signal
@@ -9,8 +9,9 @@ from pathlib import Path
 from efrit_budget.cli.arguments import number_in
 
 NAME = "demo-model"
-HELP = "Run a scripted model: a Messages API endpoint on loopback that plays a scenario."
+HELP = "Run a scripted model: an endpoint on loopback that plays a scenario."
 EXAMPLES = """  efrit-budget demo-model --port 8080 --no-key
+  efrit-budget demo-model --no-key --window 8192 --strict alternation --strict short-ids
   efrit-budget demo-model --scenario long --record requests.jsonl
   efrit-budget demo-model --scenario my-scenario.toml --factor 1.1
 """
@@ -30,9 +31,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--record", type=Path, metavar="FILE", help="add each request to this file, as JSON")
     add("--key-file", type=Path, metavar="FILE", help="keep the key that signs thinking here")
+    _add_server_flags(parser)
     add("--no-key", action="store_true", help="ask for no API key")
     add("--until-eof", action="store_true", help="end also when stdin closes")
     add("--quiet", action="store_true", help="do not print the scenario on stderr")
+
+
+def _add_server_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that make the endpoint resemble one server or another."""
+    from efrit_budget.demo.strict import STRICT
+
+    add = parser.add_argument
+    add(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="serve a model of this name too; repeatable",
+    )
+    add(
+        "--window",
+        type=number_in(int, 100, 1_000_000_000, "a window is a number of tokens, at least 100"),
+        metavar="N",
+        help="limit the window of every model; GET /v1/models then shows it",
+    )
+    add(
+        "--reasoning",
+        choices=("reasoning_content", "reasoning"),
+        default="reasoning_content",
+        help="the field of Chat Completions that has its thinking",
+    )
+    add(
+        "--strict",
+        action="append",
+        default=[],
+        choices=STRICT,
+        metavar="NAME",
+        help=f"be as strict as some servers are; repeatable: {', '.join(STRICT)}",
+    )
 
 
 def _port(text: str) -> int:
@@ -44,7 +80,8 @@ def _port(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Serve the scripted model until a signal comes or, with `--until-eof`, stdin closes."""
     from efrit_budget.demo.binding import kept_key
-    from efrit_budget.demo.endpoint import EndpointServer, Recorder
+    from efrit_budget.demo.endpoint import EndpointServer
+    from efrit_budget.demo.record import Recorder
     from efrit_budget.demo.scenario import load
     from efrit_budget.demo.service import Options, Service
 
@@ -54,6 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
         key=kept_key(arguments.key_file),
         factor=arguments.factor,
         needs_key=not arguments.no_key,
+        reasoning=arguments.reasoning,
+        models=tuple(arguments.model),
+        window=arguments.window,
+        strict=frozenset(arguments.strict),
     )
     recorder = Recorder(arguments.record)
     stop = threading.Event()

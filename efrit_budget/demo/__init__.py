@@ -1,1 +1,1 @@
-"""A scripted model behind a real Messages API endpoint on loopback."""
+"""A scripted model behind a real endpoint on loopback, which speaks two APIs."""

@@ -12,6 +12,8 @@ from efrit_budget.errors import JsonObject
 SECONDS = {"5m": 300.0, "1h": 3600.0}
 LOOKBACK = 20
 """The number of blocks before a mark that are looked up if the prefix up to it is not cached."""
+LEAST_AUTOMATIC, STEP = 1_024, 128
+"""The tokens that a cache without marks reads at least, and the steps in which it reads."""
 CHANGES_MESSAGES = ("thinking", "tool_choice")
 """Parameters whose change makes the cache of the messages useless, not that of the system text."""
 
@@ -38,7 +40,7 @@ class CachedPrompt:
     @property
     def tokens(self) -> int:
         """All tokens of the prompt."""
-        return self.units[-1].tokens
+        return self.units[-1].tokens if self.units else 0
 
     def prefix_of(self, part: str) -> str | None:
         """Return the digest up to the end of tools, system or messages; None for an empty part."""
@@ -52,18 +54,6 @@ class Share:
     read: int = 0
     written: dict[str, int] = field(default_factory=lambda: {"5m": 0, "1h": 0})
     fresh: int = 0
-
-    def as_usage(self) -> JsonObject:
-        """Return the counts as the API's `usage` object has them."""
-        return {
-            "input_tokens": self.fresh,
-            "cache_creation_input_tokens": sum(self.written.values()),
-            "cache_read_input_tokens": self.read,
-            "cache_creation": {
-                "ephemeral_5m_input_tokens": self.written["5m"],
-                "ephemeral_1h_input_tokens": self.written["1h"],
-            },
-        }
 
 
 def prompt(conversation: ParsedRequest, meter: Meter) -> CachedPrompt:
@@ -123,11 +113,27 @@ class PromptCache:
             self._kept[unit.prefix] = (now + SECONDS[ttl], ttl)
         return Share(read, written, given.tokens - done)
 
+    def use_automatic(self, given: CachedPrompt) -> Share:
+        """Read the longest cached prefix, in whole steps, and write every prefix; return the share.
+
+        So do the caches of servers that know no marks.
+        """
+        now = time.monotonic()
+        kept = (unit.tokens for unit in reversed(given.units) if self._is_kept(unit, now))
+        read = next(kept, 0) // STEP * STEP
+        for unit in given.units:
+            self._kept[unit.prefix] = (now + SECONDS["5m"], "5m")
+        read = read if read >= LEAST_AUTOMATIC else 0
+        return Share(read=read, fresh=given.tokens - read)
+
+    def _is_kept(self, unit: Unit, now: float) -> bool:
+        return self._kept.get(unit.prefix, (0.0, "5m"))[0] > now
+
     def _hit(self, units: list[Unit], mark: int, now: float) -> int:
         """Return the index of the last cached unit up to a mark, or -1; renew its expiry."""
         for at in range(mark, max(-1, mark - LOOKBACK - 1), -1):
-            until, ttl = self._kept.get(units[at].prefix, (0.0, "5m"))
-            if until > now:
+            if self._is_kept(units[at], now):
+                ttl = self._kept[units[at].prefix][1]
                 self._kept[units[at].prefix] = (now + SECONDS[ttl], ttl)
                 return at
         return -1

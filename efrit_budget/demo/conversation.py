@@ -1,12 +1,12 @@
-"""A parsed request: blocks in one form, each with its place."""
+"""A parsed request: blocks in one form for all APIs, each with its place."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from efrit_budget.demo.shapes import as_blocks
 from efrit_budget.errors import Json, JsonObject
 
 THINKING = frozenset({"thinking", "redacted_thinking"})
@@ -33,7 +33,7 @@ class Placed:
 
 @dataclass
 class Turn:
-    """Adjacent messages of one role, which the API reads as one; a system message stays alone."""
+    """Adjacent messages of one role, which are read as one; a system message stays alone."""
 
     role: str
     message: int
@@ -54,16 +54,16 @@ class ParsedRequest:
     tools: list[JsonObject]
     system: list[JsonObject]
     turns: list[Turn]
+    max_tokens: int | None
+    """The most tokens of the reply, None if the request does not say."""
+    user_id: str | None = None
+    thinking: JsonObject = field(default_factory=dict)
+    """The thinking parameter in the form of the Messages API; empty without one."""
 
     @property
     def model(self) -> str:
         """The model's name."""
         return str(self.body["model"])
-
-    @property
-    def thinking(self) -> JsonObject:
-        """The request's thinking parameter; empty without one."""
-        return self.body.get("thinking") or {}
 
     def all_blocks(self) -> Iterator[Placed]:
         """Yield every block of the messages."""
@@ -79,27 +79,16 @@ class ParsedRequest:
         return replace(self, turns=turns)
 
 
-def conversation(body: JsonObject) -> ParsedRequest:
-    """Return the parsed request of a body whose shape was checked."""
-    turns: list[Turn] = []
-    for number, message in enumerate(body["messages"]):
-        role = message["role"]
-        if not turns or role == "system" or turns[-1].role != role:
-            turns.append(Turn(role, number))
-        blocks = as_blocks(message["content"])
-        turns[-1].blocks += [Placed(block, number, at) for at, block in enumerate(blocks)]
-    last_user = max((turn.message for turn in turns if turn.role == "user"), default=-1)
-    for turn in turns:
-        message = body["messages"][turn.message]
-        turn.is_cleared = message.get("clear_at") == "next_user_message" and (
-            turn.message < last_user
-        )
-    return ParsedRequest(
-        body=body,
-        tools=body.get("tools") or [],
-        system=as_blocks(body.get("system") or []),
-        turns=turns,
-    )
+def add_message(turns: list[Turn], number: int, role: str, blocks: list[JsonObject]) -> None:
+    """Append a message to the turns: to the last one if that has the same role."""
+    if not turns or role == "system" or turns[-1].role != role:
+        turns.append(Turn(role, number))
+    turns[-1].blocks += [Placed(block, number, at) for at, block in enumerate(blocks)]
+
+
+def as_blocks(content: Any) -> Any:
+    """Return a string as a list of one text block, anything else unchanged."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def plain(value: JsonObject) -> JsonObject:

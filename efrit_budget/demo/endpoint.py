@@ -1,48 +1,32 @@
 """Serve the endpoint over HTTP/1.1 on loopback."""
 
 import json
-import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Final
 
+from efrit_budget.demo.api import Api
+from efrit_budget.demo.faults import unstreamable
+from efrit_budget.demo.record import Recorder
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Reply, new_id
-from efrit_budget.demo.service import Service, unstreamable
-from efrit_budget.demo.stream import Event, events
+from efrit_budget.demo.service import Service
+from efrit_budget.demo.stream import Event
 from efrit_budget.errors import JsonObject
 
 LOOPBACK: Final = "127.0.0.1"
-NOWHERE = Path(os.devnull)
 MOST_BYTES = 32 << 20
 """The largest body that the API accepts."""
+COUNT = "/v1/messages/count_tokens"
+CHAT = "/v1/chat/completions"
+PATHS = ("/v1/messages", COUNT, CHAT)
+MODELS = "/v1/models"
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
-PATHS = ("/v1/messages", "/v1/messages/count_tokens")
-
-
-class Recorder:
-    """Logs each request and its answer as JSON lines, without keys."""
-
-    def __init__(self, file: Path | None) -> None:
-        self._file = (file or NOWHERE).open("a", encoding="utf-8")
-        self._lock = threading.Lock()
-
-    def write(self, line: JsonObject) -> None:
-        """Write a record as a line, and flush it."""
-        with self._lock:
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 class EndpointServer(ThreadingMixIn, TCPServer):
@@ -70,9 +54,10 @@ class EndpointServer(ThreadingMixIn, TCPServer):
 
 @dataclass
 class Exchange:
-    """A request in progress."""
+    """A request in progress, and the API that it came by."""
 
-    request_id: str = field(default_factory=lambda: new_id("req"))
+    api: Api
+    request_id: str = field(default_factory=lambda: new_id("req_01"))
     raw: bytes = b""
     betas: frozenset[str] = frozenset()
     received: float = field(default_factory=time.time)
@@ -90,25 +75,30 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request for a message or for a token count."""
-        exchange = Exchange()
+        exchange = Exchange(self._api())
         try:
             exchange.raw = self._body()
-            path = self._known_path()
-            exchange.betas = self.server.service.check_headers(self._headers())
-            if path.endswith("count_tokens"):
-                counted = self.server.service.count(exchange.raw, exchange.betas)
+            self._check_path(PATHS)
+            exchange.betas = exchange.api.check_headers(self._headers())
+            if self._path() == COUNT:
+                counted = self.server.service.messages.count(exchange.raw, exchange.betas)
                 self._record(exchange, 200, None)
-                self._send(exchange, 200, counted)
+                self._send_json(exchange, counted)
             else:
                 self._answer(exchange)
         except ApiError as error:
             self._refuse(exchange, error)
 
     def do_GET(self) -> None:
-        """Answer with an error: there is nothing to fetch."""
-        status = 405 if self.path.startswith("/v1/messages") else 404
-        message = "Method Not Allowed" if status == 405 else "Not found"
-        self._refuse(Exchange(), ApiError(message, status=status))
+        """Answer with the models, or with an error: there is nothing else to fetch."""
+        exchange = Exchange(self._api())
+        try:
+            self._check_path((MODELS,))
+            exchange.api.check_headers(self._headers())
+            self._record(exchange, 200, None)
+            self._send_json(exchange, self.server.service.catalog.listing())
+        except ApiError as error:
+            self._refuse(exchange, error)
 
     def version_string(self) -> str:
         """Return the value of the `server` header."""
@@ -119,12 +109,22 @@ class Handler(BaseHTTPRequestHandler):
 
     # Reading
 
-    def _known_path(self) -> str:
-        """Return the path without a query such as `?beta=true`; raise if the path is unknown."""
-        path = self.path.partition("?")[0]
-        if path not in PATHS:
+    def _path(self) -> str:
+        """Return the path without a query such as `?beta=true`."""
+        return self.path.partition("?")[0]
+
+    def _check_path(self, served: tuple[str, ...]) -> None:
+        """Raise unless the path is served for the method of the request."""
+        if self._path() in (*PATHS, MODELS) and self._path() not in served:
+            raise ApiError("Method Not Allowed", status=405)
+        if self._path() not in served:
             raise ApiError("Not found", status=404)
-        return path
+
+    def _api(self) -> Api:
+        """Return the API that a request belongs to, by its path or by the header of one API."""
+        service, path = self.server.service, self._path()
+        is_chat = path == CHAT or (path == MODELS and "anthropic-version" not in self.headers)
+        return service.chat if is_chat else service.messages
 
     def _headers(self) -> dict[str, str]:
         """Return the headers by lower-case name; join the values of a repeated header."""
@@ -167,7 +167,9 @@ class Handler(BaseHTTPRequestHandler):
     # Answering
 
     def _answer(self, exchange: Exchange) -> None:
-        reply = self.server.service.answer(exchange.raw, exchange.betas)
+        api = exchange.api
+        reply = self.server.service.answer(api, exchange.raw, exchange.betas)
+        reply.request_id = exchange.request_id
         time.sleep(reply.entry.wait_ms / 1000)
         if json.loads(exchange.raw).get("stream"):
             try:
@@ -176,11 +178,11 @@ class Handler(BaseHTTPRequestHandler):
                 self._record(exchange, 200, reply, "the client hung up")
                 raise
             return
-        if error := unstreamable(reply):
+        if error := unstreamable(reply.entry, api.error_messages):
             raise error
         time.sleep(len(reply.blocks) * reply.entry.delay_ms / 1000)
         self._record(exchange, 200, reply)
-        self._send(exchange, 200, reply.message())
+        self._send_json(exchange, api.body(reply))
 
     def _stream(self, exchange: Exchange, reply: Reply) -> None:
         self.send_response(200)
@@ -189,7 +191,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         waiting: Event | None = None
-        for event in events(reply, exchange.request_id):
+        for event in exchange.api.events(reply):
             if waiting is not None:
                 self._chunk(waiting.data)
             waiting = event
@@ -211,18 +213,24 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _refuse(self, exchange: Exchange, error: ApiError) -> None:
-        body = error.body(exchange.request_id)
+        error.request_id = exchange.request_id
+        body = error.verbatim
+        if body is None:
+            body = json.dumps(exchange.api.error_body(error), ensure_ascii=False)
         self._record(exchange, error.status, None, error=error.message)
         self._send(exchange, error.status, body, error.headers)
+
+    def _send_json(self, exchange: Exchange, body: JsonObject) -> None:
+        self._send(exchange, 200, json.dumps(body, ensure_ascii=False))
 
     def _send(
         self,
         exchange: Exchange,
         status: int,
-        body: JsonObject,
+        body: str,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        data = json.dumps(body, ensure_ascii=False).encode()
+        data = body.encode()
         self.send_response(status)
         self._send_headers(exchange, {"content-type": "application/json", **(headers or {})})
         self.send_header("content-length", str(len(data)))
@@ -230,7 +238,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _send_headers(self, exchange: Exchange, headers: Mapping[str, str]) -> None:
-        self.send_header("request-id", exchange.request_id)
+        self.send_header(exchange.api.id_header, exchange.request_id)
         for name, value in headers.items():
             self.send_header(name, value)
 
@@ -251,7 +259,7 @@ class Handler(BaseHTTPRequestHandler):
                 "path": self.path,
                 "betas": sorted(exchange.betas),
                 "body": body,
-                "usage": None if reply is None else reply.final_usage(),
+                "usage": None if reply is None else exchange.api.usage(reply),
                 "stop_reason": None if reply is None else reply.stop_reason,
                 "error": error,
                 "times": {

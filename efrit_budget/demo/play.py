@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass, field
 
 from efrit_budget.demo.conversation import ParsedRequest, canonical, plain
+from efrit_budget.demo.replies import Reply
 from efrit_budget.demo.scenario import Entry, Scenario, Step, steps
 from efrit_budget.errors import JsonObject
 
@@ -33,7 +34,7 @@ class Player:
     def find(self, conversation: ParsedRequest) -> Played:
         """Return the conversation that a request continues, or a new one.
 
-        A conversation is recognized by its `metadata.user_id`; else by the id of a tool use of our
+        A conversation is recognized by its user's id; else by the id of a tool use of our
         replies, as a client may rewrite everything else; else by a block of its first message.
         A first message that was answered before begins another conversation.
         """
@@ -59,8 +60,8 @@ class Player:
 
     def is_paused(self, played: Played, conversation: ParsedRequest) -> bool:
         """Return whether the request ends with a paused reply, to have it continued."""
-        last = conversation.turns[-1]
-        return bool(last.blocks) and _digest(plain(last.blocks[-1].block)) in played.paused
+        last = [block for turn in conversation.turns[-1:] for block in turn.blocks[-1:]]
+        return any(_digest(plain(placed.block)) in played.paused for placed in last)
 
     def next(self, played: Played) -> Step:
         """Return the next step and advance the conversation."""
@@ -74,23 +75,25 @@ class Player:
         """Return the next step without advancing; after the last, the closing reply."""
         return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
-    def remember(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
-        """Store the ids of a reply's tool uses and, if it paused, the digest of its last block."""
+    def remember(self, played: Played, reply: Reply) -> None:
+        """Store the ids of a reply's tool uses and, if it paused, the digest of its last block.
+
+        Ids that the scenario gives are no mark of a conversation.
+        """
         with self._lock:
-            for block in blocks:
-                if block["type"] == "tool_use":
+            for block in reply.blocks:
+                if "id" in block and not reply.entry.ids:
                     self._by_use[str(block["id"])] = played
-            if stop_reason == "pause_turn" and blocks:
-                played.paused.add(_digest(plain(dict(blocks[-1]))))
+            if reply.stop_reason == "pause_turn" and reply.blocks:
+                played.paused.add(_digest(plain(dict(reply.blocks[-1]))))
 
 
 def _keys(conversation: ParsedRequest) -> list[str]:
     """Return the user's id, or else digests of the first message, to identify a conversation."""
-    user_id = (conversation.body.get("metadata") or {}).get("user_id")
-    if user_id is not None:
-        return [f"user_id {user_id}"]
-    blocks = conversation.turns[0].of_type("text", "image")
-    return [_digest(plain(placed.block)) for placed in blocks] or ["nothing"]
+    if conversation.user_id is not None:
+        return [f"user_id {conversation.user_id}"]
+    first = [turn.of_type("text", "image") for turn in conversation.turns[:1]]
+    return [_digest(plain(placed.block)) for blocks in first for placed in blocks] or ["nothing"]
 
 
 def _digest(block: JsonObject) -> str:

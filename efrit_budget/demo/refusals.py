@@ -1,8 +1,6 @@
-"""The API's errors: status, type and message."""
+"""Errors that the endpoint answers with, apart from the form in which an API writes them."""
 
-import time
 from collections.abc import Mapping
-from email.utils import formatdate
 
 from efrit_budget.errors import EfritError, JsonObject
 
@@ -20,15 +18,7 @@ TYPES: Mapping[int, str] = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-MESSAGES: Mapping[int, str] = {
-    402: "Your credit balance is too low to access the API. Add credits to continue.",
-    403: "Your API key does not have permission to use the specified resource.",
-    413: "Request exceeds the maximum size",
-    429: "This request would exceed your organization's rate limit. Please try again later.",
-    500: "Internal server error",
-    504: "Request timed out",
-    529: "Overloaded",
-}
+"""The types of errors, by status, as scenarios and the Messages API name them."""
 
 
 class ApiError(EfritError):
@@ -40,34 +30,23 @@ class ApiError(EfritError):
         *,
         status: int = 400,
         headers: Mapping[str, str] | None = None,
+        param: str | None = None,
+        kind: str | None = None,
+        details: JsonObject | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
-
-    def body(self, request_id: str) -> JsonObject:
-        """Return the error as the API writes it."""
-        return error_body(TYPES.get(self.status, "api_error"), self.message, request_id)
-
-
-def scripted_error(
-    status: int,
-    message: str | None,
-    retry_after: float | None = None,
-    retry_at: float | None = None,
-) -> ApiError:
-    """Return an error that a scenario asks for; `retry_at` is in seconds from now."""
-    headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
-    if retry_at is not None:
-        headers["retry-after"] = formatdate(time.time() + retry_at, usegmt=True)
-    text = message or MESSAGES.get(status, f"Scripted error {status}")
-    return ApiError(text, status=status, headers=headers)
-
-
-def error_body(kind: str, message: str, request_id: str) -> JsonObject:
-    """Return an error's JSON, for a reply or an event."""
-    error = {"type": kind, "message": message}
-    return {"type": "error", "error": error, "request_id": request_id}
+        self.request_id = ""
+        """The id of the refused request, set before the error is written."""
+        self.param = param
+        """The place in the request, where the API has a field for it."""
+        self.kind = kind
+        """The code of the error, where the API has a field for it."""
+        self.details = details
+        """What a program can read, where the API has a field for it."""
+        self.verbatim: str | None = None
+        """The body that is sent instead of the error in the API's form."""
 
 
 def status_of(kind: str) -> int:

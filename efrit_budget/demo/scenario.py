@@ -70,7 +70,20 @@ class Entry(Part):
     delay_ms: Annotated[float, Field(ge=0, le=60_000)] = 0
     wait_ms: Annotated[float, Field(ge=0, le=600_000)] = 0
     expect_contains: str | None = None
-    status: Annotated[int, Field(ge=400, le=599)] | None = None
+    empty: bool = False
+    interleaved: bool = False
+    complete_input: bool = False
+    comments: bool = False
+    done: bool | None = None
+    usage: Literal["none", "zero", "finish"] | None = None
+    index: Literal["none", "zero"] | None = None
+    ids: tuple[str, ...] = Field(default=(), strict=False)
+    no_ids: bool = False
+    big_event: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    status: Literal[200] | Annotated[int, Field(ge=400, le=599)] | None = None
+    error_body: str | None = None
+    content_type: str = "application/json"
+    redirect: str | None = None
     retry_after: Annotated[float, Field(ge=0)] | None = None
     retry_at: float | None = None
     message: str | None = None
@@ -83,21 +96,38 @@ class Entry(Part):
     @property
     def is_fault(self) -> bool:
         """Return whether the entry is a fault, after which the client has to repeat its request."""
-        return bool(self.status or self.cut or self.error_event or self.malformed)
+        faults = (self.status, self.redirect, self.cut, self.error_event, self.malformed)
+        return any(faults)
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Self:
         says = bool(self.text or self.thinking or self.tool)
         if self.replies and (says or self.status):
             raise ValueError("a group holds replies and nothing else")
-        if not (self.replies or says or self.is_fault):
-            raise ValueError("it says nothing: text, thinking, tool, status or replies")
+        if not (self.replies or says or self.is_fault or self.empty):
+            raise ValueError("it says nothing: text, thinking, tool, status, empty or replies")
+        if self.empty and says:
+            raise ValueError("an empty reply has no text, thinking or tool")
         if self.cut == "tool_input" and not self.tool:
             raise ValueError('cut = "tool_input" needs a tool')
         if self.cut == "text" and not self.text:
             raise ValueError('cut = "text" needs a text')
         if self.error_event is not None and self.error_event not in TYPES.values():
             raise ValueError(f"error_event: one of {', '.join(sorted(set(TYPES.values())))}")
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> Self:
+        if self.error_body is not None and not (self.status or self.error_event):
+            raise ValueError("error_body needs a status or an error_event")
+        if self.status == 200 and self.error_body is None:
+            raise ValueError("status = 200 needs an error_body")
+        if self.cut == "tool_input" and self.complete_input:
+            raise ValueError('cut = "tool_input" needs an input in pieces: no complete_input')
+        if self.big_event is not None and not self.text:
+            raise ValueError("big_event needs a text")
+        if self.no_ids and self.ids:
+            raise ValueError("ids and no_ids exclude each other")
         return self
 
 

@@ -1,18 +1,26 @@
-"""Write a reply as server-sent events, with the faults of the scenario."""
+"""The parts of a reply in the order in which a stream sends them, with the scenario's faults."""
 
 import json
 import re
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import ClassVar, Literal
 
-from efrit_budget.demo.refusals import MESSAGES, error_body, status_of
+from efrit_budget.demo.refusals import status_of
 from efrit_budget.demo.replies import Reply
-from efrit_budget.errors import Json, JsonObject
+from efrit_budget.demo.scenario import Entry
+from efrit_budget.errors import JsonObject
 
 WORD = re.compile(r"\s*\S+\s*|\s+")
 """A word with the blanks around it."""
 INPUT_PIECE = 24
 """The characters of a tool's input in one event, which may cut a word or an escape."""
+DONE = b"data: [DONE]\n\n"
+COMMENT = b": processing\n\n"
+CUT_AFTER = 40
+"""The bytes of the last event of a stream that is cut."""
 
 
 @dataclass(frozen=True)
@@ -28,106 +36,142 @@ class Event:
     """True if the connection is closed after this event, without the stream's end mark."""
 
 
-def events(reply: Reply, request_id: str) -> Iterator[Event]:
-    """Yield every event of a reply; the caller stops after an event that `is_last`."""
-    yield _start(reply)
-    for index, block in enumerate(reply.blocks):
-        yield _event("content_block_start", index=index, content_block=_empty(block))
-        if index == 0:
-            yield _event("ping")
-        yield from _block(reply, index, block, request_id)
-        yield _event("content_block_stop", index=index)
-    yield from _end(reply)
+@dataclass(frozen=True)
+class Part:
+    """The beginning, a piece or the end of a block, or a fault."""
+
+    kind: Literal["begin", "piece", "end", "malformed", "error", "cut"]
+    index: int
+    text: str = ""
 
 
-def _start(reply: Reply) -> Event:
-    """Return the `message_start` event: the message without content and stop reason."""
-    usage = {**reply.usage, "output_tokens": 1}
-    nothing: JsonObject = {"content": [], "stop_reason": None, "stop_details": None}
-    return _event("message_start", message={**reply.message(), **nothing, "usage": usage})
+class Stream(ABC):
+    """Writes a reply as server-sent events."""
+
+    malformed: ClassVar[bytes]
+    """An event whose data is no JSON."""
+    error_messages: ClassVar[Mapping[int, str]]
+    """The usual message of an error, by status."""
+    error_name: ClassVar[str | None]
+    """The name of an error event, None where events have no names."""
+    says_done: ClassVar[bool]
+    """True if a stream of this API ends in `[DONE]`."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+
+    def events(self) -> Iterator[Event]:
+        """Yield every event of the reply; the caller stops after an event that `is_last`."""
+        entry = self.reply.entry
+        yield from self.start()
+        for part in parts(self.reply):
+            if entry.comments:
+                yield Event(COMMENT)
+            yield from self._part(part)
+        yield from self.end()
+        if self.says_done if entry.done is None else entry.done:
+            yield Event(DONE)
+
+    def _part(self, part: Part) -> Iterator[Event]:
+        if part.kind in {"begin", "end"}:
+            yield from self.edge(part)
+        elif part.kind == "piece":
+            yield self.piece(part.index, part.text)
+        elif part.kind == "malformed":
+            yield Event(self.malformed)
+        elif part.kind == "error":
+            yield Event(self._error_event(), is_last=True)
+        else:
+            yield self.piece(part.index, part.text[: max(1, len(part.text) // 2)])
+            whole = self.piece(part.index, part.text).data
+            yield Event(whole[:CUT_AFTER], is_last=True, drops=True)
+
+    @abstractmethod
+    def start(self) -> Iterator[Event]:
+        """Yield the events before the first block."""
+
+    @abstractmethod
+    def edge(self, part: Part) -> Iterator[Event]:
+        """Yield the events that begin or end a block."""
+
+    @abstractmethod
+    def piece(self, index: int, text: str) -> Event:
+        """Return the event that carries a piece of a block."""
+
+    @abstractmethod
+    def end(self) -> Iterator[Event]:
+        """Yield the events after the last block."""
+
+    @abstractmethod
+    def error(self, kind: str, message: str) -> JsonObject:
+        """Return the data of an error within the stream."""
+
+    def _error_event(self) -> bytes:
+        """Return the event for the scenario's error."""
+        entry = self.reply.entry
+        kind = str(entry.error_event)
+        message = entry.message or self.error_messages.get(status_of(kind), kind)
+        data = json.dumps(self.error(kind, message), ensure_ascii=False)
+        return encode_data(data if entry.error_body is None else entry.error_body, self.error_name)
 
 
-def _end(reply: Reply) -> Iterator[Event]:
-    message = reply.message()
-    delta = {name: message[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
-    usage = {name: count for name, count in message["usage"].items() if name != "cache_creation"}
-    yield _event("message_delta", delta=delta, usage=usage)
-    yield _event("message_stop")
+def parts(reply: Reply) -> Iterator[Part]:
+    """Yield the parts of all blocks, one block after the other or, if interleaved, in turns."""
+    blocks = [list(_block(reply, index, block)) for index, block in enumerate(reply.blocks)]
+    if reply.entry.interleaved:
+        yield from (part for row in zip_longest(*blocks) for part in row if part is not None)
+    else:
+        yield from chain.from_iterable(blocks)
+    if not reply.blocks and (fault := _last_fault(reply.entry)):
+        yield Part(fault, 0)
 
 
-def _empty(block: JsonObject) -> JsonObject:
-    """Return a block without its content, as its start event has it."""
-    blank: dict[str, JsonObject] = {
-        "text": {"text": ""},
-        "thinking": {"thinking": "", "signature": ""},
-        "tool_use": {"input": {}},
-    }
-    return {**block, **blank[block["type"]]}
-
-
-def _block(reply: Reply, index: int, block: JsonObject, request_id: str) -> Iterator[Event]:
-    """Yield the events of a block, with the scenario's fault in the middle if the block has one."""
-    pieces = list(_pieces(reply, block))
+def _block(reply: Reply, index: int, block: JsonObject) -> Iterator[Part]:
+    """Yield the parts of a block, with the scenario's fault in the middle if the block has one."""
+    pieces = [Part("piece", index, text) for text in _pieces(reply, index, block)]
+    yield Part("begin", index)
     if fault := _fault(reply, block):
         middle = max(1, len(pieces) // 2)
-        yield from (_delta(index, piece) for piece in pieces[:middle])
-        yield from _faulty(reply, fault, index, pieces[middle % len(pieces)], request_id)
+        yield from pieces[:middle]
+        yield Part(fault, index, pieces[middle % len(pieces)].text if pieces else "")
         pieces = pieces[middle:]
-    yield from (_delta(index, piece) for piece in pieces)
+    yield from pieces
+    yield Part("end", index)
 
 
-def _pieces(reply: Reply, block: JsonObject) -> Iterator[JsonObject]:
-    """Yield the deltas of a block."""
-    if block["type"] == "thinking":
-        for word in WORD.findall(block["thinking"]):
-            yield {"type": "thinking_delta", "thinking": word}
-        yield {"type": "signature_delta", "signature": block["signature"]}
-    elif block["type"] == "text":
-        for word in WORD.findall(block["text"]):
-            yield {"type": "text_delta", "text": word}
-    else:
-        text = reply.inputs[block["id"]]
-        yield {"type": "input_json_delta", "partial_json": ""}
-        for at in range(0, len(text), INPUT_PIECE):
-            yield {"type": "input_json_delta", "partial_json": text[at : at + INPUT_PIECE]}
+def _pieces(reply: Reply, index: int, block: JsonObject) -> list[str]:
+    """Return the pieces of a block's text, or of a tool's input."""
+    if block["type"] == "text" and reply.entry.big_event is not None:
+        return [block["text"]]
+    if block["type"] == "tool_use" and reply.entry.complete_input:
+        return []
+    if block["type"] != "tool_use":
+        return WORD.findall(block[block["type"]])
+    text = reply.inputs[index]
+    return [text[at : at + INPUT_PIECE] for at in range(0, len(text), INPUT_PIECE)]
 
 
-def _fault(reply: Reply, block: JsonObject) -> str | None:
+def _fault(reply: Reply, block: JsonObject) -> Literal["malformed", "error", "cut"] | None:
     """Return the fault that the scenario puts into this block, or None."""
     entry = reply.entry
     if entry.cut is not None:
         kind = "text" if entry.cut == "text" else "tool_use"
         first = next((one for one in reply.blocks if one["type"] == kind), None)
         return "cut" if block is first else None
-    if block is not reply.blocks[-1]:
-        return None
+    return _last_fault(entry) if block is reply.blocks[-1] else None
+
+
+def _last_fault(entry: Entry) -> Literal["malformed", "error"] | None:
+    """Return the fault that the scenario puts into the last block, or into a reply without any."""
     return "error" if entry.error_event else "malformed" if entry.malformed else None
 
 
-def _faulty(
-    reply: Reply, fault: str, index: int, piece: JsonObject, request_id: str
-) -> Iterator[Event]:
-    """Yield the events of a fault: an invalid event, an error, or half of the delta `piece`."""
-    if fault == "malformed":
-        yield Event(b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n')
-    elif fault == "error":
-        kind = str(reply.entry.error_event)
-        text = reply.entry.message or MESSAGES.get(status_of(kind), kind)
-        yield Event(_encode_event("error", error_body(kind, text, request_id)), is_last=True)
-    else:
-        name = next(name for name in ("text", "partial_json") if name in piece)
-        half = {**piece, name: piece[name][: max(1, len(piece[name]) // 2)]}
-        yield _delta(index, half)
-        yield Event(_delta(index, piece).data[:40], is_last=True, drops=True)
+def encode_event(body: JsonObject, name: str | None = None) -> bytes:
+    """Return a server-sent event with this JSON, and with a name if the API names its events."""
+    return encode_data(json.dumps(body, ensure_ascii=False), name)
 
 
-def _delta(index: int, piece: JsonObject) -> Event:
-    return Event(_event("content_block_delta", index=index, delta=piece).data, is_piece=True)
-
-
-def _event(name: str, **members: Json) -> Event:
-    return Event(_encode_event(name, {"type": name, **members}))
-
-
-def _encode_event(name: str, body: JsonObject) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(body, ensure_ascii=False)}\n\n".encode()
+def encode_data(data: str, name: str | None = None) -> bytes:
+    """Return a server-sent event with this data, be it JSON or not."""
+    lines = [f"data: {line}" for line in data.split("\n")]
+    return "\n".join([*([f"event: {name}"] if name else []), *lines, "", ""]).encode()

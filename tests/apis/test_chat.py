@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.apis.conftest import ChatClient
+from tests.apis.conftest import CHAT_MODEL, ChatClient
 from tests.conversation.client import Client, text, tool_use
 
 PIXEL = base64.b64decode(
@@ -117,6 +117,19 @@ def test_reasoning_goes_back_where_the_endpoint_wants_it(chat_client: ChatClient
     client = chat_client("reasoning-back")
     with_a_tool(client, THOUGHT)
     assert client.messages[1]["reasoning_content"] == "Hm."
+
+
+def test_a_reply_whose_reasoning_is_gone_has_a_blank_in_its_place(
+    chat_client: ChatClient,
+) -> None:
+    client = chat_client("reasoning-back")
+    with_a_tool(client, THOUGHT)
+    client.end(text("Blue."))
+    schema = {"type": "object", "properties": {}}
+    tool = {"name": "other", "description": "Do it.", "input_schema": schema}
+    client.call("tools/register", tools=[tool])
+    assert client.begin("And now?")["rewrite_reasons"] == ["tools"]
+    assert client.messages[1]["reasoning_content"] == " "
 
 
 def test_reasoning_is_kept_and_stays_here_where_it_does_not(chat_client: ChatClient) -> None:
@@ -263,3 +276,24 @@ def test_a_model_costs_what_its_provider_takes(chat_client: ChatClient) -> None:
     client.request["endpoint"]["provider"] = "my-cellar"
     client.begin("Hello.")
     assert client.end(text("Hi."), usage=usage)["dollars"] is None
+
+
+def test_the_status_names_model_and_provider_of_the_latest_turn(chat_client: ChatClient) -> None:
+    client = chat_client()
+    status = client.call("session/status")
+    assert (status["model"], status["provider"]) == (None, "")
+    client.begin("Hello.")
+    client.crash()
+    status = client.call("session/status")
+    assert (status["model"], status["provider"]) == (CHAT_MODEL, "somewhere")
+
+
+def test_a_turn_says_whether_the_window_of_its_model_is_known(chat_client: ChatClient) -> None:
+    client = chat_client()
+    assert client.begin("Hello.")["model"]["window_known"] is True
+    del client.request["endpoint"]["window"]
+    begun = client.begin("Hello?")
+    assert begun["model"]["window_known"] is False
+    assert begun["model"]["window"] == 200_000
+    (listed,) = client.call("models/list", names=[CHAT_MODEL])["models"]
+    assert listed["window_known"] is False

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from efrit_budget.app import open_application
+from efrit_budget.budget.endpoint import Endpoint
 from efrit_budget.budget.models import ModelTableError, known_names, model_named
 from efrit_budget.settings.load import load
 from efrit_budget.settings.places import config_folder
@@ -104,3 +105,14 @@ def test_the_known_names_are_those_of_the_table_and_of_the_person(tmp_path: Path
     assert "claude-sonnet-5-5" in names
     assert "default" not in names
     assert known_names(tmp_path / "none.toml") == names[:-1]
+
+
+def test_a_window_is_known_from_the_table_the_endpoint_or_the_price_list() -> None:
+    assert model_named("claude-opus-5-5").window_known
+    unknown = model_named("somebody-s-own")
+    assert not unknown.window_known
+    assert not Endpoint(provider="somebody").limit(unknown).window_known
+    assert Endpoint(window=32_000).limit(unknown).window_known
+    listed = model_named("gpt-5")
+    assert not listed.window_known
+    assert Endpoint(provider="openai").limit(listed).window_known

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from anthropic import Anthropic
+from openai import BadRequestError, OpenAI
 
 from tests.cli.command import TIME_LIMIT, efrit_process
 from tests.sidecar import PROGRAM
@@ -75,6 +76,30 @@ def test_without_a_key_it_can_be_asked_with_no_key() -> None:
     assert json.loads(done.stdout)["type"] == "message"
 
 
+def test_its_options_make_it_another_server(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[[reply]]\nthinking = "Hm."\ntext = "Mine."', encoding="utf-8")
+    server = ["--scenario", str(file), "--reasoning", "reasoning", "--strict", "no-system-later"]
+    models = ["--model", "qwen3:8b", "--window", "8192", "--strict", "no-usage"]
+    with (
+        running(*server, *models) as (_, url),
+        OpenAI(base_url=f"{url}/v1", api_key="sk-secret-key", max_retries=0) as client,
+    ):
+        listed = client.models.list().data[-1]
+        asked = {"role": "user", "content": "Begin."}
+        reply = client.chat.completions.create(model="qwen3:8b", messages=[asked])
+        with pytest.raises(BadRequestError, match="must be at the beginning"):
+            client.chat.completions.create(
+                model="qwen3:8b", messages=[asked, {"role": "system", "content": "x"}]
+            )
+    assert (listed.id, listed.max_model_len) == ("qwen3:8b", 8192)
+    assert (reply.choices[0].message.content, reply.choices[0].message.reasoning) == (
+        "Mine.",
+        "Hm.",
+    )
+    assert reply.usage is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
@@ -85,6 +110,8 @@ def test_without_a_key_it_can_be_asked_with_no_key() -> None:
         ),
         (["--factor", "0"], 2, "a factor is a number from 0.1 to 10"),
         (["--port", "70000"], 2, "a port is a number from 0 to 65535"),
+        (["--window", "5"], 2, "a window is a number of tokens, at least 100"),
+        (["--strict", "everything"], 2, "invalid choice: 'everything'"),
     ],
 )
 def test_a_mistake_is_told_in_a_line(arguments: list[str], code: int, complaint: str) -> None:

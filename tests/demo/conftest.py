@@ -10,14 +10,17 @@ import pytest
 
 from tests.demo.running import Endpoint, endpoint
 
-Play = Callable[[str], Endpoint]
+Play = Callable[..., Endpoint]
+"""Runs an endpoint that plays a scenario, with options of the endpoint as keywords."""
 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Play]:
     """Run an endpoint that plays the scenario it is given."""
     with ExitStack() as stack:
-        yield lambda scenario: stack.enter_context(endpoint(scenario, tmp_path))
+        yield lambda scenario, **options: stack.enter_context(
+            endpoint(scenario, tmp_path, **options)
+        )
 
 
 @pytest.fixture(scope="module")

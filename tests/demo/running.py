@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from anthropic import Anthropic
+from openai import OpenAI
 
 from efrit_budget.demo.binding import kept_key
-from efrit_budget.demo.endpoint import LOOPBACK, EndpointServer, Recorder
+from efrit_budget.demo.endpoint import LOOPBACK, EndpointServer
+from efrit_budget.demo.record import Recorder
 from efrit_budget.demo.scenario import parse
 from efrit_budget.demo.service import Options, Service
 
@@ -51,11 +53,18 @@ class Endpoint:
 
     server: EndpointServer
     record: Path
-    clients: list[Anthropic] = field(default_factory=list)
+    clients: list[Anthropic | OpenAI] = field(default_factory=list)
 
     def client(self, key: str = "sk-test", **options: Any) -> Anthropic:
         """Return the official client, without retries unless `options` allow them."""
         made = Anthropic(base_url=self.server.url, api_key=key, **{"max_retries": 0, **options})
+        self.clients.append(made)
+        return made
+
+    def openai(self, key: str = "sk-test", **options: Any) -> OpenAI:
+        """Return OpenAI's official client, without retries unless `options` allow them."""
+        url = f"{self.server.url}/v1"
+        made = OpenAI(base_url=url, api_key=key, **{"max_retries": 0, **options})
         self.clients.append(made)
         return made
 
@@ -89,11 +98,11 @@ class Endpoint:
 
 @contextmanager
 def endpoint(
-    scenario: str, folder: Path, *, factor: float = 1.3, key_file: Path | None = None
+    scenario: str, folder: Path, *, key_file: Path | None = None, **options: Any
 ) -> Iterator[Endpoint]:
     """Run an endpoint that plays a scenario."""
     record = folder / "record.jsonl"
-    service = Service(Options(parse(scenario), kept_key(key_file), factor))
+    service = Service(Options(parse(scenario), kept_key(key_file), **options))
     recorder = Recorder(record)
     with EndpointServer(0, service, recorder) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))

@@ -1,4 +1,4 @@
-"""A check of requests by the official SDK's own types."""
+"""Checks of requests by the official SDKs' own types."""
 
 from __future__ import annotations
 
@@ -8,18 +8,29 @@ from typing import Any
 
 from anthropic.types import MessageCreateParams
 from anthropic.types.beta import MessageCreateParams as BetaMessageCreateParams
+from openai.types.chat import CompletionCreateParams
 from pydantic import TypeAdapter, ValidationError
 
 
 @cache
-def _adapter(*, is_beta: bool) -> TypeAdapter[Any]:
-    return TypeAdapter(BetaMessageCreateParams if is_beta else MessageCreateParams)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def sdk_takes(body: Any, *, is_beta: bool = False) -> bool:
-    """Return whether a request fits the SDK's types; lists, which are lazy, are read to the end."""
+    """Return whether a request fits the types of Anthropic's SDK."""
+    return _takes(BetaMessageCreateParams if is_beta else MessageCreateParams, body)
+
+
+def openai_takes(body: Any) -> bool:
+    """Return whether a request fits the types of OpenAI's SDK."""
+    return _takes(CompletionCreateParams, body)
+
+
+def _takes(kind: Any, body: Any) -> bool:
+    """Return whether a request fits a type; lists, which are lazy, are read to the end."""
     try:
-        _exhaust(_adapter(is_beta=is_beta).validate_python(body))
+        _exhaust(_adapter(kind).validate_python(body))
     except ValidationError:
         return False
     return True

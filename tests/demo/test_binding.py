@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.demo.shapes import BETAS
+from efrit_budget.demo.messages.shapes import BETAS
 from tests.demo.running import TOOL, Block, Endpoint, endpoint, request, result, text, user
 
 SCENARIO = """

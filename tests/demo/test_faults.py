@@ -122,12 +122,6 @@ def test_an_error_comes_in_the_middle_of_the_stream(play: Play) -> None:
     assert client.messages.create(**request()).content[0].to_dict()["text"] == "Here you are."
 
 
-def test_without_a_stream_its_faults_are_errors(play: Play) -> None:
-    entries = ['cut = "text"', "malformed = true", 'error_event = "overloaded_error"']
-    running = play("\n".join(f'[[reply]]\ntext = "words"\n{entry}' for entry in entries))
-    assert [running.post(request()).status for _ in entries] == [500, 500, 529]
-
-
 @pytest.mark.parametrize(
     ("headers", "status", "kind"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import io
 from typing import Any
 
@@ -12,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from efrit_budget.demo.messages.shapes import BETAS, MessageRequest, check_shape
 from efrit_budget.demo.refusals import ApiError
-from efrit_budget.demo.shapes import BETAS, MessageRequest, check_shape
+from tests.demo.changes import WRONG, Place, changed, fields, places
 from tests.demo.running import (
     MODEL,
     TOOL,
@@ -300,32 +300,8 @@ RICH = request(
     stream=False,
     cache_control={"type": "ephemeral", "ttl": "5m"},
 )
-WRONG: list[Any] = [None, True, 7, -1.5, "", "wrong", [], ["wrong"], {}, {"type": "wrong"}]
 FREE = (("messages", 1, "content", 2, "input"), ("tools", 0, "input_schema"))
 """The places below which any value is allowed."""
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path of every value inside a value."""
-    if isinstance(value, dict):
-        inner = list(value.items())
-    else:
-        inner = list(enumerate(value)) if isinstance(value, list) else []
-    found = [place for key, one in inner for place in places(one, (*path, key))]
-    return [*([path] if path else []), *found]
-
-
-def changed(path: tuple[Any, ...], value: Any, *, removes: bool) -> Block:
-    """Return the rich request with another value at a place, or without that place."""
-    body = copy.deepcopy(RICH)
-    holder: Any = body
-    for key in path[:-1]:
-        holder = holder[key]
-    if removes:
-        del holder[path[-1]]
-    else:
-        holder[path[-1]] = value
-    return body
 
 
 def we_take(body: Block) -> bool:
@@ -349,20 +325,13 @@ def test_the_rich_request_is_right_for_both() -> None:
     removes=st.booleans(),
 )
 def test_what_the_sdks_types_refuse_is_refused_by_ours(
-    path: tuple[Any, ...], value: Any, *, removes: bool
+    path: Place, value: Any, *, removes: bool
 ) -> None:
-    body = changed(path, value, removes=removes)
+    body = changed(RICH, path, value, removes=removes)
     if we_take(body):
         assert sdk_takes(body), path
 
 
-def is_free(path: tuple[Any, ...]) -> bool:
-    """Return whether any value is allowed at this place."""
-    return any(path[: len(free)] == free for free in FREE)
-
-
-@pytest.mark.parametrize(
-    "path", [path for path in places(RICH) if isinstance(path[-1], str) and not is_free(path[:-1])]
-)
-def test_a_field_that_nobody_knows_is_refused_beside_every_other(path: tuple[Any, ...]) -> None:
-    assert not we_take(changed((*path[:-1], "unheard_of"), 1, removes=False))
+@pytest.mark.parametrize("path", fields(RICH, FREE))
+def test_a_field_that_nobody_knows_is_refused_beside_every_other(path: Place) -> None:
+    assert not we_take(changed(RICH, (*path[:-1], "unheard_of"), 1))

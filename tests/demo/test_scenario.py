@@ -175,6 +175,16 @@ def test_the_long_scenario_has_sixty_turns_of_tools_and_a_closing_one() -> None:
         ('[[reply]]\ntext = "x"\nstop_reason = "x"', "stop_reason: Input should be"),
         ('[[reply]]\ntool = [{ name = "x", find = { a = "(" } }]', "find.a: "),
         ('[[reply]]\ntext = "x"\n[[reply.replies]]\ntext = "y"', "a group holds replies"),
+        ('[[reply]]\nempty = true\ntext = "x"', "an empty reply has no text"),
+        ('[[reply]]\ntext = "x"\nerror_body = "x"', "error_body needs a status"),
+        ("[[reply]]\nstatus = 200", "needs an error_body"),
+        ("[[reply]]\nstatus = 302", "status"),
+        ("[[reply]]\nempty = true\nbig_event = 5", "big_event needs a text"),
+        ('[[reply]]\ntext = "x"\nids = ["a"]\nno_ids = true', "exclude each other"),
+        (
+            '[[reply]]\ntool = [{ name = "x" }]\ncut = "tool_input"\ncomplete_input = true',
+            "needs an input in pieces",
+        ),
         ("[[reply]", "Expected"),
         (
             '[[reply]]\nrepeat = 10000\n[[reply.replies]]\nrepeat = 100\ntext = "x"',

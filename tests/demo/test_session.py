@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.demo.scenario import BUILT_IN, load, steps
 from tests import soak
 from tests.connection import Connection
+from tests.demo.chatting import post
 from tests.demo.running import MODEL, Block, Endpoint, endpoint
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -32,15 +34,25 @@ class Client:
     session: str
     model: str
     messages: list[Block] = field(default_factory=list)
+    endpoint: Block = field(default_factory=dict)
+    """What the sidecar is told of the endpoint: nothing about one of the Messages API."""
 
-    def turn(self, said: str | None = None, **others: Any) -> Block:
+    def turn(self, said: str | None = None) -> Block:
         """Run one turn: the request, its reply, its tools."""
         given = {} if said is None else {"user_message": said}
-        begun = self.request("turn/begin", model=self.model, system="You work.", **given)
+        begun = self.request(
+            "turn/begin", model=self.model, system="You work.", **self.endpoint, **given
+        )
         if begun["rewrite"] is not None:
             self.messages = list(begun["rewrite"]["messages"])
         elif begun["append"] is not None:
             self.messages = [*self.messages, *begun["append"]["messages"]]
+        reply = self._ask(begun)
+        self._end(begun, reply)
+        return reply
+
+    def _ask(self, begun: Block) -> Block:
+        """Send the request of a turn; return the reply."""
         body = {
             "model": self.model,
             "max_tokens": begun["max_tokens"],
@@ -49,12 +61,10 @@ class Client:
             "messages": self.messages,
             "cache_control": {"type": "ephemeral"},
             "thinking": {"type": "adaptive", "display": "summarized"},
-            **others,
         }
         answer = self.running.post(body)
         assert answer.status == 200, answer.body
         reply: Block = answer.body
-        self._end(begun, reply)
         return reply
 
     def _end(self, begun: Block, reply: Block) -> None:
@@ -85,6 +95,51 @@ class Client:
     def request(self, method: str, **params: Any) -> Any:
         """Send a request about the session."""
         return self.sidecar.request(method, session_id=self.session, **params)
+
+
+@dataclass
+class ChatClient(Client):
+    """A client of Chat Completions; it puts replies into the form of the Messages API."""
+
+    def _ask(self, begun: Block) -> Block:
+        body = {
+            "model": self.model,
+            "max_completion_tokens": begun["max_tokens"],
+            "tools": begun["tools"],
+            "messages": [*begun["system"], *self.messages],
+        }
+        answer = post(self.running, body)
+        assert answer.status == 200, answer.body
+        (choice,) = answer.body["choices"]
+        usage = answer.body["usage"]
+        cached = usage["prompt_tokens_details"]["cached_tokens"]
+        return {
+            "content": list(blocks_of(choice["message"])),
+            "stop_reason": "tool_use" if choice["message"].get("tool_calls") else "end_turn",
+            "usage": {
+                "input_tokens": usage["prompt_tokens"] - cached,
+                "cache_read_input_tokens": cached,
+                "cache_creation_input_tokens": 0,
+                "output_tokens": usage["completion_tokens"],
+            },
+        }
+
+
+def blocks_of(message: Block) -> Iterator[Block]:
+    """Yield the content of a chat reply as blocks."""
+    if thought := message.get("reasoning_content"):
+        yield {"type": "thinking", "thinking": thought, "field": "reasoning_content"}
+    if message["content"]:
+        yield {"type": "text", "text": message["content"]}
+    for call in message.get("tool_calls") or []:
+        function, extra = call["function"], call.get("extra_content")
+        yield {
+            "type": "tool_use",
+            "id": call["id"],
+            "name": function["name"],
+            "input": json.loads(function["arguments"]),
+            **({"extra_content": extra} if extra else {}),
+        }
 
 
 MODELS = [(MODEL, 1.6), ("claude-sonnet-5", 1.0)][: soak.amount(1, 2)]
@@ -132,6 +187,40 @@ def test_sixty_turns_are_all_accepted_below_the_limit_and_everything_comes_back(
     assert raw_tokens(home) > 1_000_000
 
 
+SERVERS = [
+    ("alternation", "short-ids"),
+    ("reasoning-back",),
+    ("thought-signatures",),
+    ("developer",),
+    (),
+][: soak.amount(1, 5)]
+"""The ways of servers of Chat Completions: features for the sidecar, switches for the endpoint."""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("ways", SERVERS)
+def test_sixty_turns_are_all_accepted_by_chat_completions_too(
+    sidecar: Connection, big_project: Path, tmp_path: Path, ways: tuple[str, ...]
+) -> None:
+    text = (BUILT_IN / "long.toml").read_text(encoding="utf-8")
+    strict = frozenset({*ways, "no-system-later", "few-fields"})
+    opened = sidecar.request("session/open", root=str(big_project))
+    server = {"provider": "demo", "api": "chat", "features": list(ways)}
+    with endpoint(text, tmp_path, factor=1.6, strict=strict) as running:
+        session = opened["session_id"]
+        client = ChatClient(sidecar, running, session, MODEL, endpoint={"endpoint": server})
+        client.turn("Go through everything.")
+        for _ in steps(load("long"))[1:]:
+            reply = client.turn()
+        lines = running.lines()
+    assert reply["content"][0]["text"] == "Sixty turns: every result came back by its handle."
+    assert {line["status"] for line in lines} == {200}
+    prompts = [line["usage"]["prompt_tokens"] for line in lines]
+    cached = [line["usage"]["prompt_tokens_details"]["cached_tokens"] for line in lines]
+    assert max(prompts) <= 1.05 * prompt_limit(opened["budget"])
+    assert sum(cached) / sum(prompts) > 0.8
+
+
 def test_the_tour_goes_through_this_checkout(sidecar: Connection, tmp_path: Path) -> None:
     tour = (BUILT_IN / "tour.toml").read_text(encoding="utf-8").replace("delay_ms = 20", "")
     opened = sidecar.request("session/open", root=str(ROOT))
@@ -139,7 +228,7 @@ def test_the_tour_goes_through_this_checkout(sidecar: Connection, tmp_path: Path
         client = Client(sidecar, running, opened["session_id"], MODEL)
         replies = [client.turn("Show me around."), *(client.turn() for _ in range(3))]
     assert [reply["stop_reason"] for reply in replies] == [*["tool_use"] * 3, "end_turn"]
-    assert [len(reply["content"]) for reply in replies] == [4, 5, 4, 2]
+    assert [len(reply["content"]) for reply in replies] == [3, 6, 4, 2]
 
 
 def prompt_limit(budget: Block) -> int:

@@ -34,6 +34,12 @@
    "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"before\"}}")
   "Beginning of a reply.")
 
+(defconst hostile-endpoint--chat
+  (hostile-endpoint--events
+   "{\"choices\":[{\"delta\":{\"content\":\"before\"}}]}"
+   "{\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}")
+  "A reply of Chat Completions, without a mark at its end.")
+
 (defun hostile-endpoint--send (client)
   "Send CLIENT the answer.  It may hang up before the end."
   (ignore-errors
@@ -68,14 +74,19 @@ After it the loop must be of use, with a reply as it should be."
            (efrit-claude-retries 1)
            (efrit-claude-url (format "http://127.0.0.1:%s/v1/messages"
                                      (process-contact server :service)))
+           (efrit-endpoint-api efrit-test-api)
            (loop (efrit-test-loop)))
       (efrit-loop-observe loop (lambda (_ event) (push event loop-test--events)))
       (unwind-protect
           (progn
             (funcall body loop)
             (setq loop-test--events nil)
-            (hostile-endpoint--answer hostile-endpoint--head hostile-endpoint--start
-                                      (hostile-endpoint--events "{\"type\":\"message_stop\"}"))
+            (hostile-endpoint--answer
+             hostile-endpoint--head
+             (if (eq efrit-test-api 'chat)
+                 hostile-endpoint--chat
+               (concat hostile-endpoint--start
+                       (hostile-endpoint--events "{\"type\":\"message_stop\"}"))))
             (efrit-test-finish loop "And now?")
             (should (equal "before" (loop-test--said))))
         (setq loop-test--events nil)
@@ -117,8 +128,6 @@ After it the loop must be of use, with a reply as it should be."
   (hostile-endpoint-test loop
     (dolist (event '("[]" "1" "\"text\"" "null" "{" "{\"type\":\"message_start\",\"message\":1}"
                      "{\"type\":\"content_block_start\",\"content_block\":[]}"
-                     "{\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\",\
-\"id\":1,\"name\":\"read_file\"}}"
                      "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":1}}"
                      "{\"type\":\"message_delta\",\"usage\":1,\"delta\":7,\"diagnostics\":{\"a\":1}"))
       (ert-info (event)
@@ -126,6 +135,29 @@ After it the loop must be of use, with a reply as it should be."
                        (hostile-endpoint--problem
                         loop hostile-endpoint--head hostile-endpoint--start
                         (hostile-endpoint--events event))))))))
+
+(ert-deftest efrit-hostile-endpoint-chunks-of-another-form-fail-the-request ()
+  (let ((efrit-test-api 'chat))
+    (hostile-endpoint-test loop
+      (dolist (event '("[]" "1" "null" "{" "{\"choices\":[1]}"
+                       "{\"choices\":[{\"delta\":{\"tool_calls\":[1]}}]}"
+                       "{\"choices\":[{\"delta\":{\"content\":[1]}}]}"
+                       "{\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":1}]}}]}"))
+        (ert-info (event)
+          (should (equal "The stream had an event that cannot be read"
+                         (hostile-endpoint--problem
+                          loop hostile-endpoint--head (hostile-endpoint--events event)))))))))
+
+(ert-deftest efrit-hostile-endpoint-chunks-without-a-message-are-no-reply ()
+  (let ((efrit-test-api 'chat))
+    (hostile-endpoint-test loop
+      (dolist (event '("{}" "{\"choices\":1}" "{\"choices\":[]}" "{\"choices\":[{\"delta\":7}]}"
+                       "{\"choices\":[{\"delta\":{\"content\":1,\"tool_calls\":2}}]}"
+                       "{\"choices\":[{\"finish_reason\":7}],\"usage\":[],\"id\":[]}"))
+        (ert-info (event)
+          (should (equal "The stream ended before the reply did"
+                         (hostile-endpoint--problem
+                          loop hostile-endpoint--head (hostile-endpoint--events event)))))))))
 
 (ert-deftest efrit-hostile-endpoint-nothing-is-shown-behind-a-broken-event ()
   (hostile-endpoint-test loop
@@ -144,6 +176,31 @@ After it the loop must be of use, with a reply as it should be."
     (efrit-test-finish loop "Go.")
     (should (equal 1 hostile-endpoint--connections))
     (should (equal "before" (loop-test--said)))))
+
+(ert-deftest efrit-hostile-endpoint-a-reply-that-said-why-it-stopped-is-complete ()
+  "Some servers send no event behind it; others the mark alone."
+  (hostile-endpoint-test loop
+    (dolist (last '("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}" "[DONE]"))
+      (setq loop-test--events nil)
+      (hostile-endpoint--answer hostile-endpoint--head hostile-endpoint--start
+                                (hostile-endpoint--events last))
+      (efrit-test-finish loop "Go.")
+      (should (equal 1 hostile-endpoint--connections))
+      (should (equal "before" (loop-test--said))))))
+
+(ert-deftest efrit-hostile-endpoint-an-object-in-place-of-events-is-a-reply ()
+  (pcase-dolist (`(,api . ,object)
+                 '((messages . "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"all\"}]}")
+                   (chat . "{\"choices\":[{\"message\":{\"content\":\"all\"}}]}")))
+    (let ((efrit-test-api api))
+      (hostile-endpoint-test loop
+        (dolist (type '("application/json" "text/event-stream"))
+          (setq loop-test--events nil)
+          (hostile-endpoint--answer
+           (format "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nConnection: close\r\n\r\n" type)
+           object)
+          (efrit-test-finish loop "Go.")
+          (should (equal "all" (loop-test--said))))))))
 
 (ert-deftest efrit-hostile-endpoint-a-reply-without-end-is-given-up ()
   "A line, an event of many lines, all events together: once, and not again."
@@ -164,12 +221,13 @@ After it the loop must be of use, with a reply as it should be."
 
 (ert-deftest efrit-hostile-endpoint-an-error-without-end-is-cut ()
   (hostile-endpoint-test loop
-    (let ((efrit-claude--most-raw 100000)
+    (let ((efrit-request--most-raw 100000)
           (message (make-string 5000 ?x)))
-      (should (equal "400: no reason was given"
-                     (hostile-endpoint--problem
-                      loop "HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n{\"error\":{\"message\":\""
-                      (cons message 1000))))
+      (let ((said (hostile-endpoint--problem
+                   loop "HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n{\"error\":{\"message\":\""
+                   (cons message 1000))))
+        (should (string-prefix-p "400: {\"error\":{\"message\":\"xxx" said))
+        (should (< (length said) 1100)))
       (let ((said (hostile-endpoint--problem
                    loop "HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n"
                    (format "{\"error\":{\"message\":\"%s\"}}" message))))

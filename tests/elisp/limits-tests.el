@@ -86,7 +86,8 @@
   (dolist (case '((200 "ample") (nil "low")))
     (efrit-test-with-project nil
       (efrit-test-with-model "[[reply]]\ntext = \"Yes.\"\n"
-        (let* ((efrit-budget-total-target (efrit-limits-tests--narrow-total))
+        (let* ((efrit-small-window 0)
+               (efrit-budget-total-target (efrit-limits-tests--narrow-total))
                (efrit-budget-warning-threshold (or (car case)
                                                    efrit-budget-warning-threshold))
                (loop (efrit-test-loop)))

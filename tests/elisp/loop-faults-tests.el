@@ -15,16 +15,17 @@
 
 (defun loop-test--fault (fault)
   "Check that a session survives FAULT, the TOML of one or more replies."
-  (loop-test-with (concat fault "
+  (loop-test-with-each-api api
+    (loop-test-with (concat fault "
 [[reply]]
 text = \"One two three four five six seven.\"
 tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
 [[reply]]
 text = \" Done.\"
 ") loop
-    (efrit-test-finish loop "Go.")
-    (should (equal "One two three four five six seven. Done." (loop-test--said)))
-    (loop-test--goes-on loop)))
+      (efrit-test-finish loop "Go.")
+      (should (equal "One two three four five six seven. Done." (loop-test--said)))
+      (loop-test--goes-on loop))))
 
 (ert-deftest efrit-loop-survives-too-many-requests ()
   (loop-test--fault "[[reply]]\nstatus = 429\nretry_after = 0\n"))
@@ -135,7 +136,8 @@ text = \" Done.\"
         (should-not (string-search "Is there a model" (efrit-loop-problem loop)))))
     (dolist (given '("http://localhost:1" "http://localhost:1/" "http://localhost:1/v1/"))
       (should (string-search "to http://localhost:1/v1/messages,"
-                             (efrit-claude--not-found-advice (efrit-claude--create :url given)))))
+                             (efrit-request--not-found-advice (efrit-request--create
+                                                               :url given :api (alist-get (quote messages) efrit-apis))))))
     (efrit-continue loop)
     (should (eq 'idle (efrit-test-rest loop)))))
 

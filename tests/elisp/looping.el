@@ -43,6 +43,14 @@ It is as in `loop-test-with', and LOOP is forgotten afterwards."
        (prog1 (progn ,@body)
          (efrit-do-forget ,loop)))))
 
+(defmacro loop-test-with-each-api (api &rest body)
+  "Run BODY once for each API, with API bound to its name; models speak it."
+  (declare (indent 1) (debug (symbolp body)))
+  `(dolist (,api '(messages chat))
+     (ert-info ((symbol-name ,api))
+       (let ((efrit-test-api ,api))
+         ,@body))))
+
 (defun loop-test--states ()
   "Return the states that the loop went through, in order."
   (cl-loop for event in (reverse loop-test--events)

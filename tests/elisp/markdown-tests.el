@@ -377,7 +377,7 @@ text = \"Well.\"
   "Stream TEXT into this buffer of LOOP in pieces of SIZES, again and again.
 Call CHECK after each piece, once what can be dressed is dressed; then end
 the text, and return its item."
-  (let ((block (efrit-block--create :type "text"))
+  (let ((block (efrit-block-create :type "text"))
         (start 0)
         item)
     (efrit-view-observe loop (list 'begin block))
@@ -421,7 +421,7 @@ the text, and return its item."
   "A point stays at its character, also in a block that is being dressed."
   (efrit-viewing-with-view efrit-viewing-short
     (let ((places nil)
-          (block (efrit-block--create :type "text")))
+          (block (efrit-block-create :type "text")))
       (efrit-view-observe view-loop (list 'begin block))
       (push efrit-markdown-tests--reply (efrit-block-pieces block))
       (efrit-view-observe view-loop (list 'piece block efrit-markdown-tests--reply))

@@ -124,7 +124,7 @@ DECISION may be a function, which returns it."
   "The sidecar's canonical input is run, and nothing that the model wrote."
   (let ((reply (efrit-reply-create)))
     (dolist (id '("b" "a"))
-      (push (efrit-block--create :type "tool_use" :id id :name "run_command" :done t
+      (push (efrit-block-create :type "tool_use" :id id :name "run_command" :done t
                                  :pieces '("{\"command\":\"touch PWNED\"}"))
             (efrit-reply-blocks reply)))
     (efrit-reply-take-inputs reply [(:tool_use_id "c" :input_json "{}")] [] [])

@@ -13,7 +13,6 @@
 
 (require 'cl-lib)
 (require 'support)
-(require 'efrit-anthropic)
 (require 'efrit-do)
 (require 'efrit-rpc)
 (require 'efrit-permissions)
@@ -23,6 +22,17 @@
 
 (defvar efrit-test-requests nil
   "The file to which the scripted model adds each request, as a line of JSON.")
+
+(defvar efrit-test-api 'messages
+  "The API in which the scripted model is asked, as in `efrit-endpoint-api'.")
+
+(defvar efrit-test-model-options nil
+  "Further options of the scripted model, strings.")
+
+(defconst efrit-test--apis
+  '((messages "/v1/messages" (cache thinking effort binding diagnostics))
+    (chat "/v1/chat/completions" (usage images reasoning-back)))
+  "Alist from APIs to the scripted model's paths and features.")
 
 (defmacro efrit-test-with-project (files &rest body)
   "Run BODY in a new project with FILES, an alist of names and texts.
@@ -106,8 +116,9 @@ the `default-directory', too.  Then forget its loops."
   (let* ((file (make-temp-file "efrit-scenario-" nil ".toml" script))
          (model (efrit-test--start-model file)))
     (unwind-protect
-        (let ((efrit-claude-url (concat (efrit-test--url model) "/v1/messages"))
-              (efrit-claude-features '(cache thinking effort binding diagnostics)))
+        (pcase-let* ((`(,path ,efrit-claude-features) (alist-get efrit-test-api efrit-test--apis))
+                     (efrit-claude-url (concat (efrit-test--url model) path))
+                     (efrit-endpoint-api efrit-test-api))
           (mapc #'efrit-loop-take-options (efrit-loops))
           (funcall body))
       (kill-buffer (process-buffer model))
@@ -121,6 +132,7 @@ the `default-directory', too.  Then forget its loops."
                 :command (append (efrit-executable-command)
                                  (list "demo-model" "--no-key" "--quiet" "--until-eof"
                                        "--scenario" file)
+                                 efrit-test-model-options
                                  (and efrit-test-requests
                                       (list "--record" efrit-test-requests)))
                 :connection-type 'pipe

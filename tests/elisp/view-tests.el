@@ -174,8 +174,8 @@
 
 (ert-deftest efrit-view-shows-thinking-while-it-streams ()
   (efrit-viewing-with-view efrit-viewing-short
-    (let ((block (efrit-block--create :type "thinking"))
-          (text (efrit-block--create :type "text")))
+    (let ((block (efrit-block-create :type "thinking"))
+          (text (efrit-block-create :type "text")))
       (cl-flet ((think (string)
                   (push string (efrit-block-pieces block))
                   (efrit-view-observe view-loop (list 'piece block string))))
@@ -355,7 +355,7 @@ text = \"Both are done.\"
   (let ((loop (efrit-loop-make "id" temporary-file-directory)))
     (should (string-search "?/? · budget not known yet · claude" (efrit-show-gauge loop)))
     (setf (efrit-loop-usage loop) '(:dollars nil :input_tokens 5))
-    (should (string-search " · price not known · claude" (efrit-show-gauge loop)))))
+    (should (string-search " · cost unknown · claude" (efrit-show-gauge loop)))))
 
 (ert-deftest efrit-view-bars-fill-smoothly-and-only-when-all-is-used ()
   "A little is seen, and less than the whole is not all of the bar."

@@ -26,13 +26,17 @@ LONGEST_PAUSE = 1.0
 """The seconds until the screen is looked at again although nothing was written to it."""
 
 
-def settings(url: str) -> str:
-    """Return the Lisp with which an Emacs talks to the model at a URL, and to forked sidecars."""
+def settings(url: str, window: int | None = None) -> str:
+    """Return the Lisp with which an Emacs talks to the model at a URL, and to forked sidecars.
+
+    `window` are the tokens that the model can hold, if the sidecar is to be told.
+    """
     command = " ".join(json.dumps(word) for word in forked())
     return f"""(progn {NO_TRAMPOLINES} (setq efrit-claude-url "{url}/v1/messages"
   efrit-sidecar-command '({command})
   efrit-claude-headers '(("x-api-key" . "sk-test"))
   efrit-claude-features '(cache thinking effort binding diagnostics)
+  efrit-endpoint-window {window or "nil"}
   inhibit-startup-screen t))"""
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
 
+from efrit_budget.demo.conversation import as_blocks
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.errors import Json, JsonObject
 
@@ -29,11 +30,6 @@ class Marked(Shape):
     """A block that can carry a cache mark."""
 
     cache_control: CacheControl | None = None
-
-
-def as_blocks(content: Any) -> Any:
-    """Return a string as a list of one text block, anything else unchanged."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 class TextBlock(Marked):
@@ -254,6 +250,19 @@ class Diagnostics(Shape):
     previous_message_id: str | None = None
 
 
+class NewThread(Shape):
+    """The endpoint is to hold the conversation."""
+
+    type: Literal["create"]
+
+
+class HeldThread(Shape):
+    """The reply up to which the endpoint holds the conversation; the messages go on from there."""
+
+    type: Literal["continue"]
+    previous_message_id: str
+
+
 class CountRequest(Shape):
     """The body of `POST /v1/messages/count_tokens`."""
 
@@ -277,6 +286,7 @@ class MessageRequest(CountRequest):
     stop_sequences: list[str] = []
     metadata: Metadata = Metadata()
     diagnostics: Diagnostics | None = None
+    thread: NewThread | HeldThread | None = Field(None, discriminator="type")
     service_tier: Literal["auto", "standard_only"] = "auto"
     temperature: Annotated[float, Field(ge=0, le=1)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -304,6 +314,7 @@ BETAS: Mapping[str, str] = {
     "clear_at": "mid-conversation-system-clear-at-2026-08-21",
     "tool change": "mid-conversation-tool-changes-2026-07-01",
     "updates": "thinking-display-updates-2026-08-18",
+    "thread": "message-threads-2026-08-12",
 }
 """Maps each addition to the API to the beta that a request's header must name to use it."""
 
@@ -323,6 +334,8 @@ def _additions(body: JsonObject) -> Iterator[tuple[str, str]]:
         yield "block_binding", "thinking.adaptive.block_binding"
     if thinking.get("display") == "updates":
         yield "updates", "thinking.adaptive.display"
+    if body.get("thread") is not None:
+        yield "thread", "thread"
     if (body.get("output_config") or {}).get("task_budget") is not None:
         yield "task_budget", "output_config.task_budget"
     for index, message in enumerate(body["messages"]):

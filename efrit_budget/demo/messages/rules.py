@@ -1,21 +1,18 @@
 """Check rules of the API beyond the shape of a request, among them what each model accepts."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
-from efrit_budget.budget.models import DEFAULT, TABLE, Model, model_named
-from efrit_budget.demo.conversation import THINKING, ParsedRequest, Placed, Turn
+from efrit_budget.budget.models import Model
+from efrit_budget.demo.conversation import THINKING, ParsedRequest, Placed, Turn, as_blocks
+from efrit_budget.demo.models import OLDER
 from efrit_budget.demo.refusals import ApiError
-from efrit_budget.demo.shapes import as_blocks
 from efrit_budget.errors import Json, JsonObject
 
 MOST_MARKS = 4
 FORBIDDEN_IN_SCHEMA = ("oneOf", "allOf", "anyOf")
 
-OLDER = re.compile(r"claude-(opus-4(-[0-6])?|sonnet-4(-\d)?|haiku-4(-\d)?)(-\d{8})?")
 WITH_TASK_BUDGETS = re.compile(r"claude-(opus-(4-[78]|5)|sonnet-5-5|haiku-5-5)\b.*")
 
 
@@ -29,24 +26,13 @@ class Capabilities:
     task_budgets: bool
 
 
-def capabilities(name: str) -> Capabilities:
-    """Return the capabilities of a model; raise if it is unknown."""
-    is_older = OLDER.fullmatch(name) is not None
-    if not is_older and not _known_names().fullmatch(name):
-        raise ApiError(f"model: {name}", status=404)
+def capabilities(model: Model) -> Capabilities:
+    """Return the capabilities of a model."""
     return Capabilities(
-        model=model_named(name),
-        is_older=is_older,
-        task_budgets=WITH_TASK_BUDGETS.fullmatch(name) is not None,
+        model=model,
+        is_older=OLDER.fullmatch(model.name) is not None,
+        task_budgets=WITH_TASK_BUDGETS.fullmatch(model.name) is not None,
     )
-
-
-@cache
-def _known_names() -> re.Pattern[str]:
-    """Return a pattern for the names in the models table, with or without a date or -latest."""
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    names = "|".join(re.escape(entry) for entry in table if entry != DEFAULT)
-    return re.compile(rf"({names})(-\d{{8}}|-latest)?")
 
 
 def check_rules(conversation: ParsedRequest, can: Capabilities) -> None:
@@ -159,7 +145,7 @@ def _check_system_message(before: Turn | None, turn: Turn, can: Capabilities) ->
         )
 
 
-def check_end(conversation: ParsedRequest, *, is_paused: bool) -> None:
+def check_last(conversation: ParsedRequest, *, is_paused: bool) -> None:
     """Raise if the request ends with an assistant message that is not a paused reply."""
     if conversation.turns[-1].role == "assistant" and not is_paused:
         raise ApiError(

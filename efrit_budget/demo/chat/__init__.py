@@ -1,0 +1,1 @@
+"""Chat Completions: its requests, rules, replies and errors, as OpenAI has them."""

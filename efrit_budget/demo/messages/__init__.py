@@ -1,0 +1,1 @@
+"""The Messages API: its requests, rules, replies and errors."""
