@@ -641,8 +641,9 @@ folder, such as the one for temporary files: others could create it first."
                  (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
 
 (defcustom efrit-claude-thinking-display "summarized"
-  "Form in which the API sends thinking: summarized, as updates, or omitted."
-  :type '(choice (const "summarized") (const "updates") (const "omitted")))
+  "Form in which the API sends thinking: summarized, as updates, or omitted.
+With \"off\", the model does not think, or as little as it allows."
+  :type '(choice (const "summarized") (const "updates") (const "omitted") (const "off")))
 
 (defcustom efrit-claude-task-budget nil
   "Tokens of the countdown that the API shows the model; nil: no countdown.
