@@ -235,7 +235,7 @@ projects."
          (taken (cl-loop for (_ width) in (append before after) sum (1+ width))))
     (setq tabulated-list-format
           (vconcat before
-                   `(("Title" ,(max 12 (min 60 (- columns 1 taken))) t))
+                   `(("Title" ,(max 12 (min 60 (- columns 2 taken))) t))
                    after))
     (tabulated-list-init-header)))
 

@@ -408,7 +408,7 @@ CHANGES are the sidecar's plists of these changes, in the same order."
 A narrow window leaves out the tools."
   (let* ((columns (car (efrit-smallest-window 80 24)))
          (tool (and (>= columns 90) '(("Tool" 14 t))))
-         (file (- columns (if tool 57 42))))
+         (file (- columns (if tool 58 43))))
     (setq tabulated-list-format
           (vconcat `(("Nr" 5 nil) ("Done" 8 nil) ("File" ,(max 12 (min 60 file)) t)
                      ("Lines" 11 nil) ("Now" 13 t))
