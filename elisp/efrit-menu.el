@@ -541,7 +541,8 @@ BUDGET is as from `efrit-choose--budget-limits'."
     ("U" "list the edits" efrit-undo-session :inapt-if efrit-menu--no-session-p)
     ("F" "list the permissions" efrit-permissions :inapt-if efrit-menu--no-session-p)
     ("o" "open result" efrit-open-result :inapt-if efrit-menu--no-result-p)
-    ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)]]
+    ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)
+    ("X" "export" efrit-export :inapt-if efrit-menu--no-session-p)]]
   [[:description efrit-menu--settings-heading
     ("M" efrit-model :description efrit-menu--describe-model)
     ("E" efrit-effort :description efrit-menu--describe-effort

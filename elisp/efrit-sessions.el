@@ -157,11 +157,23 @@ The session stays in the list."
 
 (defun efrit-sessions-export (format)
   "Export the session at point, with all evicted text, as FORMAT to a new buffer."
-  (interactive (list (intern (completing-read
-                              (format-prompt "Format, markdown or org" efrit-export-format)
-                              '("markdown" "org") nil t nil nil
-                              (symbol-name efrit-export-format)))))
+  (interactive (list (efrit-sessions--read-format)))
   (efrit-export-session (efrit-sessions--at-point) format #'efrit-sessions--show-export))
+
+;;;###autoload
+(defun efrit-export (format)
+  "Export the current session, with all evicted text, as FORMAT to a new buffer."
+  (interactive (list (efrit-sessions--read-format)))
+  (efrit-loop-ask-sidecar
+   (efrit-loop-current) 'session/status nil
+   (lambda (session) (efrit-export-session session format #'efrit-sessions--show-export))
+   #'efrit-show-error))
+
+(defun efrit-sessions--read-format ()
+  "Read the format of an exported session: return `markdown' or `org'."
+  (intern (completing-read (format-prompt "Format, markdown or org" efrit-export-format)
+                           '("markdown" "org") nil t nil nil
+                           (symbol-name efrit-export-format))))
 
 (defun efrit-sessions--show-export (buffer)
   "Show BUFFER, an exported session, and say how to save it."

@@ -76,10 +76,13 @@ The model continues with the tool's partial result."
               (loop (efrit-loop-of-session session)))
     (efrit-loop-notify loop 'output (plist-get params :tool_use_id) output)))
 
+(defun efrit-output--running-uses (loop)
+  "Return the tool uses of LOOP that are running."
+  (seq-filter (lambda (use) (eq (efrit-use-state use) 'running)) (efrit-loop-run loop)))
+
 (defun efrit-output--stoppable-use (loop)
   "Return the running use at point, or the only one in LOOP; else signal an error."
-  (let* ((running (seq-filter (lambda (use) (eq (efrit-use-state use) 'running))
-                              (efrit-loop-run loop)))
+  (let* ((running (efrit-output--running-uses loop))
          (item (efrit-item-at (point)))
          (here (and item (efrit-item-data item))))
     (cond ((null running) (user-error "No tool is running"))
@@ -193,6 +196,8 @@ QUESTION is the text of the open question, or nil."
     ;; The question whether to go on has buttons of its own.
     (when (and (eq state 'limited) question)
       (setq buttons nil))
+    (when (and (eq state 'running) (= 1 (length (efrit-output--running-uses loop))))
+      (setq buttons (append buttons '(("stop only the tool" efrit-stop-tool)))))
     (concat (propertize (concat "● " (efrit-live--activity-text loop state)) 'face face)
             (mapconcat (pcase-lambda (`(,label ,command))
                          (concat "  " (efrit-ask-button (concat "[" label "]") command)))
@@ -839,8 +844,7 @@ Do so in steps: a long session has thousands of them."
     ["Retry" efrit-retry :active (memq (efrit-loop-state (efrit-loop-current)) '(failed retrying))]
     ["Stop" efrit-stop :active (not (efrit-loop-resting-p (efrit-loop-current)))]
     ["Stop One Tool" efrit-stop-tool
-     :active (seq-some (lambda (use) (eq (efrit-use-state use) 'running))
-                       (efrit-loop-run (efrit-loop-current)))]
+     :active (efrit-output--running-uses (efrit-loop-current))]
     "---"
     ["Go to the Question" efrit-ask-go :active (efrit-ask-position)]
     ["Allow Once" efrit-allow-once :active (efrit-run-pending-use (efrit-loop-current))]
@@ -856,6 +860,7 @@ Do so in steps: a long session has thousands of them."
     ["Copy" efrit-copy]
     ["Budget" efrit-budget]
     ["Edits" efrit-undo-session]
+    ["Export" efrit-export]
     ["Undo the Last Edit" efrit-undo]
     "---"
     ["Resume Another Session" efrit-resume]

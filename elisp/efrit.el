@@ -1132,7 +1132,7 @@ could lose it while it reads the output of a process."
                  ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
                  ("efrit-permissions" efrit-permissions-forget)
-                 ("efrit-sessions" efrit-resume efrit-sessions efrit-memory-search
+                 ("efrit-sessions" efrit-export efrit-resume efrit-sessions efrit-memory-search
                   efrit-memory-timeline efrit-memory-save efrit-context-pack)
                  ("efrit-setup" efrit-doctor efrit-add-key efrit-add-provider
                   efrit-use-local-server efrit-demo efrit-demo-end)
