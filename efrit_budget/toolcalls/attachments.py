@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from efrit_budget.budget.tiers import Tier
-from efrit_budget.conversation.blocks import block_estimate
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.images import ImageError, prepare
@@ -67,9 +66,6 @@ class Attacher:
             room -= made[-1].tokens
         return made
 
-    def _cost(self, block: JsonObject) -> int:
-        return self.bounds.calibration.tokens(block_estimate(block))
-
     def _attach(self, path: str, room: int) -> Attachment:
         try:
             located = self.project.locate(path)
@@ -104,7 +100,7 @@ class Attacher:
         located = found.located
         if not getattr(found.content, "is_image", False):
             raise NotAttachedError("it holds no text, and is no image")
-        needed = self._cost({"type": "image"})
+        needed = self.bounds.block_cost({"type": "image"})
         if room < needed:
             raise NotAttachedError(
                 f"an image takes up to {needed:,} tokens, and the message has room for {room:,}"
@@ -120,7 +116,7 @@ class Attacher:
         label = f"[Attached image {located.shown}, {facts}, ~{counted(needed, 'token')}:]"
         heading: JsonObject = {"type": "text", "text": label}
         blocks = [heading, image.block()]
-        return Attachment(located.shown, blocks, sum(map(self._cost, blocks)), facts)
+        return Attachment(located.shown, blocks, sum(map(self.bounds.block_cost, blocks)), facts)
 
 
 def _facts(text: Text, stretch: Stretch) -> str:
