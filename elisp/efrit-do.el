@@ -530,6 +530,7 @@ LIMITS is a plist of the budget's limits; nil: those of the options."
     (let ((loop (efrit-do--register-loop (efrit-loop-make id root))))
       (setf (efrit-loop-stale loop) t)
       (efrit-do--load-status loop)
+      (efrit-undo-resume loop)
       loop)))
 
 (defun efrit-do-forget (loop)

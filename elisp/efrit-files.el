@@ -570,8 +570,8 @@ Raw bytes are always allowed.  A new file has a coding system that fits."
 
 ;;; Fontifying
 
-;; A text is fontified by a mode in a buffer of its own: no hook runs, no
-;; variables of a file or folder are read, and there is no file to look at.
+;; A text is fontified by a mode in a buffer of that mode, which is kept: no hook
+;; runs, no variables of a file or folder are read, and there is no file to look at.
 
 (defvar c-initialization-hook)
 (defvar diff-font-lock-prettify)
@@ -586,10 +586,13 @@ Raw bytes are always allowed.  A new file has a coding system that fits."
   "Least characters that are fontified at once.
 Some modes take seconds for a few thousand quotes, and cannot be interrupted.")
 
+(defvar-local efrit-fontify--mode nil
+  "The mode in which this buffer fontifies, or nil before it is set up.")
+
 (defun efrit-fontify (text mode seconds)
   "Return TEXT fontified by MODE, as far as that takes no more than SECONDS."
-  (with-temp-buffer
-    (let ((default-directory "/")
+  (with-current-buffer (get-buffer-create (format " *efrit fontify %s*" mode))
+    (let ((inhibit-read-only t)
           (inhibit-message t)
           (message-log-max nil)
           (enable-local-variables nil)
@@ -604,11 +607,19 @@ Some modes take seconds for a few thousand quotes, and cannot be interrupted.")
           (diff-refine nil))
       (ignore-errors
         (with-local-quit
-          (delay-mode-hooks (funcall mode))
+          (efrit-fontify--begin mode)
           (efrit-fontify--insert text (+ (float-time) seconds)))))
     (efrit-fontify--faces (if (string-prefix-p (buffer-string) text)
                               (concat (buffer-string) (substring text (buffer-size)))
                             text))))
+
+(defun efrit-fontify--begin (mode)
+  "Empty this buffer, and set it up to fontify by MODE, unless it was before."
+  (erase-buffer)
+  (unless efrit-fontify--mode
+    (setq default-directory "/")
+    (delay-mode-hooks (funcall mode))
+    (setq efrit-fontify--mode mode)))
 
 (defun efrit-fontify--faces (text)
   "Return TEXT with its faces that have names, and no other text properties.
@@ -680,14 +691,21 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
   "Return DIFF with the faces of `diff-mode'."
   (efrit-fontify diff 'diff-mode 1))
 
+(defun efrit-diff-set-up ()
+  "Prepare this buffer, in Diff mode, for a diff of the model's.
+The signs of its lines have the faces of the lines: theirs are hard to see."
+  ;; Both would read the files that the diff names, of any machine.
+  (setq-local diff-font-lock-syntax nil
+              diff-refine nil
+              face-remapping-alist '((diff-indicator-added diff-added)
+                                     (diff-indicator-removed diff-removed))))
+
 (defun efrit-diff-show (text)
   "Show TEXT, with a diff in it, in another window."
   (with-current-buffer (get-buffer-create "*efrit diff*")
     (efrit-set-buffer-text text)
     (diff-mode)
-    ;; Both would read the files that the diff names, of any machine.
-    (setq-local diff-font-lock-syntax nil
-                diff-refine nil)
+    (efrit-diff-set-up)
     (setq bidi-display-reordering nil)
     (read-only-mode)
     (display-buffer (current-buffer))))

@@ -197,20 +197,28 @@ class Journal:
 
     # Undoing
 
-    def undo(self, number: int, *, force: bool) -> JsonObject:
-        """Restore a file to its content before a change; `force` discards later changes."""
+    def undo(self, number: int, *, force: bool, by_person: bool) -> JsonObject:
+        """Restore a file to its content before a change; `force` discards later changes.
+
+        If the person does it, `to_report` says of the change that the model is to be told.
+        """
         states = FileStates(self._project, self._content)
         undo = prepare_undo(self._database, states, self._session_id, number, force=force)
-        return self._with_state(undo.run(self._database))
+        return self._with_state(undo.run(self._database, by_person=by_person))
 
-    def redo(self, number: int, *, force: bool) -> JsonObject:
-        """Make an undone change again; `force` discards later changes."""
+    def redo(self, number: int, *, force: bool, by_person: bool) -> JsonObject:
+        """Make an undone change again; `force` discards later changes, `by_person` as in `undo`."""
         redo = prepare_redo(self._database, self._project, self._session_id, number, force=force)
-        return self._with_state(redo.run(self._database))
+        return self._with_state(redo.run(self._database, by_person=by_person))
 
     def _with_state(self, reply: JsonObject) -> JsonObject:
         """Return the reply with the stamp and the time of its file."""
         return reply | state_on_disk(self._project, self._project.locate(reply["file"]))
+
+    def set_reported(self, numbers: Sequence[int]) -> None:
+        """Store that what the person did with these changes was reported to the model."""
+        with self._database.writing() as connection:
+            rows.set_reported(connection, self._session_id, numbers)
 
     def checkpoint(self, label: str) -> JsonObject:
         """Record a checkpoint: a point of the session after which all changes can be undone."""

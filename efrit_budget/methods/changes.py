@@ -130,6 +130,13 @@ class UndoParams(NumberParams):
     """The params of `changes/undo` and `changes/redo`."""
 
     force: bool = False
+    by_person: bool = False
+
+
+class ReportedParams(SessionParams):
+    """The params of `changes/reported`."""
+
+    numbers: Annotated[list[Number], Field(max_length=MOST_FILES)]
 
 
 class CheckpointParams(SessionParams):
@@ -165,6 +172,7 @@ class ChangesMethods:
             Method("changes/show", ShowParams, self._show, Lane.SLOW),
             Method("changes/undo", UndoParams, self._undo, Lane.SLOW),
             Method("changes/redo", UndoParams, self._redo, Lane.SLOW),
+            Method("changes/reported", ReportedParams, self._reported, Lane.WRITING),
             Method("changes/checkpoint", CheckpointParams, self._checkpoint, Lane.WRITING),
             Method("changes/since", SinceParams, self._since),
         ]
@@ -206,10 +214,18 @@ class ChangesMethods:
         return self._of(params.session_id).show(params.number, params.most)
 
     def _undo(self, params: UndoParams, _: Call) -> Json:
-        return self._of(params.session_id).undo(params.number, force=params.force)
+        return self._of(params.session_id).undo(
+            params.number, force=params.force, by_person=params.by_person
+        )
 
     def _redo(self, params: UndoParams, _: Call) -> Json:
-        return self._of(params.session_id).redo(params.number, force=params.force)
+        return self._of(params.session_id).redo(
+            params.number, force=params.force, by_person=params.by_person
+        )
+
+    def _reported(self, params: ReportedParams, _: Call) -> Json:
+        self._of(params.session_id).set_reported(params.numbers)
+        return {"numbers": params.numbers}
 
     def _checkpoint(self, params: CheckpointParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)

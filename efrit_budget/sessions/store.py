@@ -62,7 +62,7 @@ class SessionStore:
             if found is not None:
                 _require_root(found, root)
                 if other_limits:
-                    rows.update(connection, found.id, limits=rows.encode_limits(limits))
+                    rows.set_limits(connection, found.id, limits)
                 if self._rival(connection, found.id) is None:
                     rows.update(connection, found.id, owner=self._owner.name)
                 return _reopen(connection, found.id)
@@ -132,6 +132,13 @@ class SessionStore:
         """Return the sessions of a root, or of all roots, most recently used first."""
         with self._database.reading() as connection:
             return rows.list_used(connection, root, include_closed=include_closed)
+
+    def change_limits(self, session_id: str, change: Callable[[Limits], Limits]) -> Session:
+        """Give a session the limits that `change` makes of its own."""
+        with self._database.writing() as connection:
+            limits = rows.get(connection, session_id).limits
+            rows.set_limits(connection, session_id, change(limits))
+            return rows.get(connection, session_id)
 
     def close(self, session_id: str) -> Session:
         """Close a session; its contents stay."""

@@ -253,9 +253,9 @@ text = \"The second answer.\"
         (clrhash efrit-host--session-hosts)
         (with-current-buffer (efrit-sessions)
           (should (efrit-test-wait-until #'tabulated-list-get-id))
-          (should (string-search (abbreviate-file-name
-                                  (directory-file-name efrit-test-project))
-                                 (buffer-string)))
+          (should (equal mode-line-process
+                         (concat ": " (abbreviate-file-name
+                                       (directory-file-name efrit-test-project)))))
           (kill-buffer))
         (clrhash efrit-host--session-hosts)
         (let ((again (efrit-resume id)))
