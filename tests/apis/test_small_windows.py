@@ -100,6 +100,17 @@ def test_few_tools_are_offered_in_short_where_there_is_little_room(
     assert (client.system[0]["content"] == "Be brief.") == is_small
 
 
+def test_a_tool_whose_schema_suggests_no_count_runs_in_a_small_window(
+    chat_client: ChatClient,
+) -> None:
+    client = chat_client(window=8_192, configured={"tools.deny": []})
+    client.request["small_window"] = {**FEW, "tools": ["project_files"]}
+    client.begin("Look.")
+    envelope = client.call_tool("project_files")
+    assert envelope["status"] == "success"
+    assert "README.md" in envelope["text"]
+
+
 def test_a_long_session_in_a_small_window_stays_within_it(chat_client: ChatClient) -> None:
     client = chat_client(window=8_192)
     client.request["small_window"] = FEW
