@@ -565,7 +565,8 @@ This asks nothing of a remote machine."
 ENDED is a reply to `turn/end' or `session/status'.  `:unreported' is the number
 of replies whose usage is not known, or nil.  For such a reply the estimate of
 the prompt, which has the reply in it, counts.  If the price is unknown, note
-once what is counted in place of dollars."
+once what is counted in place of dollars; of a model whose usage is reported, in
+a session where another's was not, there is no such note."
   (let* ((dollars (plist-get ended :dollars))
          (counts (efrit-loop-counts loop))
          (before (efrit-loop-usage loop))
@@ -581,9 +582,10 @@ once what is counted in place of dollars."
     (cond (dollars
            (plist-put counts :dollars (+ (plist-get counts :dollars) spent))
            (efrit-loop-notify loop 'price dollars))
-          ((efrit-loop-option loop 'efrit-max-dollars)
+          ((and (efrit-loop-option loop 'efrit-max-dollars)
+                (or (> unreported 0) (null (plist-get ended :unreported))))
            (efrit-loop-note-once
-            loop (format (if (plist-get ended :unreported)
+            loop (format (if (> unreported 0)
                              "The server does not report the usage of %s: `efrit-max-tokens', by \
 estimates, and `efrit-max-turns' count in place of `efrit-max-dollars'"
                            "The price of %s is not known: `efrit-max-tokens' and \
