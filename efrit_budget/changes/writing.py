@@ -79,7 +79,7 @@ class Writer:
     def _take_back(self, change: Change) -> str | None:
         """Restore the file of a change; return its path and the reason if that is impossible."""
         try:
-            self._journal.undo(change.number, force=True)
+            self._journal.undo(change.number, force=True, by_person=False)
         except EfritError as error:
             return f"{change.path} ({error.message})"
         return None

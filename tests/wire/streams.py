@@ -38,7 +38,7 @@ def drive(framer: Framer, data: Iterable[bytes]) -> Iterator[Piece]:
     yield from _told(framer, framer.finish())
 
 
-def _reported(framer: Framer, pieces: Iterable[Piece]) -> Iterator[Piece]:
+def _told(framer: Framer, pieces: Iterable[Piece]) -> Iterator[Piece]:
     for piece in pieces:
         if isinstance(piece, Malformed):
             yield piece
