@@ -16,6 +16,7 @@
 (require 'efrit-files)
 (require 'efrit-loop)
 (require 'efrit-permissions)
+(require 'efrit-providers)
 (require 'efrit-remote)
 (require 'efrit-rpc)
 (require 'efrit-run)
@@ -126,9 +127,10 @@ file cannot be attached."
 
 (defun efrit-attach--params (loop paths texts)
   "Return the params of `files/attach' for PATHS beside TEXTS in LOOP."
-  (list :session_id (efrit-loop-id loop) :paths (vconcat paths)
-        :beside (vconcat (mapcar #'efrit-json-replace-invalid texts))
-        :model (efrit-loop-next-option loop 'efrit-claude-model)))
+  (append (list :session_id (efrit-loop-id loop) :paths (vconcat paths)
+                :beside (vconcat (mapcar #'efrit-json-replace-invalid texts))
+                :model (efrit-loop-next-option loop 'efrit-claude-model))
+          (efrit-provider-endpoint loop)))
 
 (defun efrit-attach--request (loop paths texts confirmed)
   "Have the sidecar attach PATHS beside TEXTS; return the attachments, plists.
@@ -155,7 +157,7 @@ Return the paths asked about.  Signal a `user-error' at the first no."
 Tell the person if only its beginning is attached."
   (unless (string-prefix-p "image" (or (efrit-attach-heading (car (append (plist-get one :blocks) nil)))
                                        ""))
-    (efrit-read-files-note loop (expand-file-name path (efrit-loop-root loop))))
+    (efrit-read-files-note loop (plist-get one :path) (plist-get one :stamp)))
   (when (eq (plist-get one :cut) t)
     (message "%s is attached as its beginning, %s; the model can read on" path
              (plist-get one :facts))))
@@ -424,9 +426,42 @@ A name with a line break could pass for words of the person."
 Return nil as well if LOOP already has a message."
   (unless (or (efrit-loop-messages loop) (efrit-loop-queue loop)
               (> (efrit-loop-turn loop) 0))
-    (when-let* ((file (efrit-context--instruction-file loop)))
-      (list (format "[Instructions of the project, from %s:]\n%s"
-                    (file-name-nondirectory file) (efrit-context--beginning file))))))
+    (pcase (if (file-remote-p (efrit-loop-root loop))
+               (efrit-context--reported-instructions loop)
+             (when-let* ((file (efrit-context--instruction-file loop)))
+               (cons (file-name-nondirectory file) (efrit-context--beginning file))))
+      (`(,name . ,text)
+       (list (format "[Instructions of the project, from %s:]\n%s" name text))))))
+
+(defun efrit-context--reported-instructions (loop)
+  "Return (NAME . TEXT) of the first file of instructions of LOOP, or nil.
+The sidecar, which is on another machine, reports on the files.  Notify the
+observers of LOOP of each earlier file that may not be sent."
+  (let ((reports (efrit-sidecar-request
+                  'changes/check
+                  (list :session_id (efrit-loop-id loop) :paths (vconcat efrit-instruction-files)
+                        :contents (list :most_bytes efrit-instruction-most-bytes)))))
+    (cl-loop for name in efrit-instruction-files
+             for report across (plist-get reports :files)
+             for problem = (efrit-context--report-problem report)
+             when problem
+             do (efrit-loop-note-once loop (format "%s was not sent: %s" name problem))
+             else if (eq (plist-get report :is_file) t)
+             return (cons name (efrit-context--reported-text name report)))))
+
+(defun efrit-context--report-problem (report)
+  "Return why the file of REPORT, a plist of the sidecar, may not be sent, or nil."
+  (or (plist-get report :problem)
+      (and (eq (plist-get report :exists) t)
+           (or (eq (plist-get report :secret) t)
+               (efrit-visit-secret-p (plist-get report :file)))
+           "it may hold secrets")))
+
+(defun efrit-context--reported-text (name report)
+  "Return the text of the file NAME, or a note if REPORT has no content of it."
+  (if-let* ((content (plist-get report :content)))
+      (car (efrit-file-decode (base64-decode-string content) name))
+    (format "[not sent: it has %d bytes; read %s]" (plist-get report :size) name)))
 
 (defun efrit-context--instruction-file (loop)
   "Return the first file of instructions that LOOP may send, or nil.
@@ -495,7 +530,7 @@ LIMITS is a plist of the budget's limits; nil: those of the options."
     (let ((loop (efrit-do--register-loop (efrit-loop-make id root))))
       (setf (efrit-loop-stale loop) t)
       (efrit-do--load-status loop)
-      (efrit-undo-delete-leftovers loop)
+      (efrit-undo-resume loop)
       loop)))
 
 (defun efrit-do-forget (loop)
@@ -591,7 +626,9 @@ it begins."
   (let ((loop (or loop (efrit-loop-current))))
     (efrit-loop-take-options loop)
     (efrit-loop-notify loop 'note (format "The session uses the present options, with the model %s"
-                                          (efrit-loop-next-option loop 'efrit-claude-model)))))
+                                          (efrit-provider-label
+                                           (efrit-provider-of loop)
+                                           (efrit-loop-next-option loop 'efrit-claude-model))))))
 
 ;;;###autoload
 (defun efrit-stop (&optional loop)
@@ -636,6 +673,7 @@ Signal a `user-error' if the answer is no, or in batch."
   "Add LOOP to the loops of this Emacs, and return it."
   (efrit-loop-add loop)
   (efrit-loop-observe loop #'efrit-do--note-title)
+  (efrit-loop-observe loop #'efrit-do--note-window)
   (efrit-sync-update)
   loop)
 
@@ -650,8 +688,40 @@ Signal a `user-error' if the answer is no, or in batch."
           (efrit-loop-epoch loop) (plist-get budget :epoch)
           (efrit-loop-todos loop) (plist-get status :todos))
     (efrit-loop-rename loop (plist-get status :title))
+    (efrit-do--take-model loop (plist-get status :provider) (plist-get status :model))
     (efrit-loop-take-usage loop status)
     (efrit-loop-count-from-here loop)))
+
+(defun efrit-do--take-model (loop provider model)
+  "Have LOOP, a resumed one, use the MODEL of PROVIDER, as its latest turn did.
+Of a provider only the name is stored: its address and its headers are the
+person's.  If there is none of this name, LOOP keeps its options."
+  (when model
+    (let ((name (if (equal provider "") nil provider)))
+      (setf (efrit-loop-last-model loop) (list name model))
+      (when (if name (efrit-provider-plist name)
+              (null (efrit-loop-option loop 'efrit-endpoint-provider)))
+        (efrit-provider-use loop name model)))))
+
+(defun efrit-do-resumed-note (loop)
+  "Return a sentence about the model of LOOP, a resumed one, or nil.
+It is nil if the model is that of new sessions, too."
+  (pcase-let* ((`(,provider ,model) (efrit-loop-last-model loop))
+               (last (and model (efrit-provider-label provider model)))
+               (label (lambda (loop)
+                        (efrit-provider-label (efrit-provider-of loop)
+                                              (efrit-provider-value loop 'efrit-claude-model))))
+               (now (funcall label loop)))
+    (cond ((null model) nil)
+          ((not (equal model (efrit-loop-option loop 'efrit-claude-model)))
+           (format "The model is %s; that of the last turn was %s.  %s" now
+                   (efrit-permissions-visible last t)
+                   (if (or (null provider) (efrit-provider-plist provider))
+                       "M-x efrit-model chooses it again."
+                     (format "`efrit-providers' has no %s: M-x efrit-add-provider adds it again."
+                             (efrit-permissions-visible provider t)))))
+          ((not (equal now (funcall label nil)))
+           (format "The model is %s, as in the last turn." (efrit-permissions-visible now t))))))
 
 (defun efrit-do--begin (root)
   "Open a session on ROOT, show it, and return its loop."
@@ -681,6 +751,15 @@ It can while a message, a result or a failed request is not answered."
            :automatic t)
      :success (lambda (renamed) (efrit-loop-rename loop (plist-get renamed :title)))
      :error #'ignore)))
+
+(defun efrit-do--note-window (loop event)
+  "If EVENT began a turn of LOOP and its model's window is only assumed, say so."
+  (let ((model (efrit-loop-model loop)))
+    (when (and (eq (car event) 'begun) (not (eq t (plist-get model :window_known))))
+      (efrit-loop-note-once
+       loop (format "The window of %s is not known: %s tokens are assumed; \
+M-x efrit-add-provider asks the server"
+                    (plist-get model :name) (efrit-show-number (plist-get model :window)))))))
 
 (defun efrit-do--first-message-p (loop)
   "Return non-nil if LOOP has only one message, the queued one."

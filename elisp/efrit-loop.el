@@ -49,7 +49,8 @@ attempts that was not reported yet, hash tables.  PREVIOUS: the id of the last
 reply.  COMPLETE: non-nil if the model said that the task is done.  STOPPING:
 non-nil if the loop stops once the sidecar answers.  READ-STAMPS: a hash table
 from files to their stamps when the model read them.  LAST-WORKED: the time
-when the session last worked before this Emacs resumed it.
+when the session last worked before this Emacs resumed it; LAST-MODEL: its
+provider's name and its model then, a list of two strings, or nil.
 NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
 `efrit-loop-own-options' to the values that the loop uses; CHOSEN: an alist of
 values that it uses from the next turn on.  REWRITE-REASONS: why the turn began
@@ -60,7 +61,7 @@ string, or nil if it has none yet."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem no-key counts failing usage lost previous complete stopping
-  (read-stamps (make-hash-table :test #'equal)) last-worked noted options chosen
+  (read-stamps (make-hash-table :test #'equal)) last-worked last-model noted options chosen
   rewrite-reasons paid-anew title)
 
 (defconst efrit-loop-own-options
@@ -84,6 +85,7 @@ string, or nil if it has none yet."
     (beginning begun      waiting     efrit-turn--request)
     (beginning halted     idle        nil)
     (beginning failed     failed      nil)
+    (beginning again      beginning   efrit-turn--begin)
     (beginning stop       beginning   efrit-turn--stop-soon)
     (waiting   event      streaming   nil)
     (waiting   retry      retrying    nil)
@@ -455,10 +457,14 @@ has begun meanwhile.  Without FAILURE an error stops the loop."
       ((error quit) (efrit-loop--sidecar-failed loop err) nil))))
 
 (defun efrit-loop--sidecar-failed (loop err)
-  "Stop LOOP because a call of the sidecar failed with ERR."
+  "Stop LOOP because a call of the sidecar failed with ERR.
+If the sidecar died while a turn began, begin that again with a new one."
   (setf (efrit-loop-stale loop) t)
-  (unless (and (efrit-loop-stopping loop)
-               (efrit-loop-handle loop 'halted))
+  (unless (or (and (efrit-loop-stopping loop)
+                   (efrit-loop-handle loop 'halted))
+              (and (eq (car err) 'efrit-sidecar-died)
+                   (not (efrit-sidecar-given-up-p (efrit-loop-id loop)))
+                   (efrit-loop-handle loop 'again)))
     (efrit-loop-handle loop 'failed (efrit-error-text err))))
 
 (defun efrit-loop-call-again (loop method params success &optional failure tries)
@@ -557,25 +563,31 @@ This asks nothing of a remote machine."
 (defun efrit-loop-take-usage (loop ended)
   "Store in LOOP the usage and price of its session that ENDED reports.
 ENDED is a reply to `turn/end' or `session/status'.  `:unreported' is the number
-of replies whose usage is not known, or nil.  If the price is unknown, note once
-what is counted in place of dollars."
+of replies whose usage is not known, or nil.  For such a reply the estimate of
+the prompt, which has the reply in it, counts.  If the price is unknown, note
+once what is counted in place of dollars; of a model whose usage is reported, in
+a session where another's was not, there is no such note."
   (let* ((dollars (plist-get ended :dollars))
          (counts (efrit-loop-counts loop))
          (before (efrit-loop-usage loop))
-         (spent (- (or dollars 0) (or (plist-get before :dollars) 0))))
+         (spent (- (or dollars 0) (or (plist-get before :dollars) 0)))
+         (unreported (- (or (plist-get ended :unreported) 0)
+                        (or (plist-get before :unreported) 0))))
     (setf (efrit-loop-usage loop) (append (list :dollars dollars
                                                 :unreported (plist-get ended :unreported))
                                           (plist-get ended :usage)))
     (cl-incf (plist-get counts :tokens)
-             (- (efrit-loop--all-tokens (efrit-loop-usage loop)) (efrit-loop--all-tokens before)))
+             (+ (- (efrit-loop--all-tokens (efrit-loop-usage loop)) (efrit-loop--all-tokens before))
+                (* unreported (or (plist-get (plist-get ended :budget) :used) 0))))
     (cond (dollars
            (plist-put counts :dollars (+ (plist-get counts :dollars) spent))
            (efrit-loop-notify loop 'price dollars))
-          ((efrit-loop-option loop 'efrit-max-dollars)
+          ((and (efrit-loop-option loop 'efrit-max-dollars)
+                (or (> unreported 0) (null (plist-get ended :unreported))))
            (efrit-loop-note-once
-            loop (format (if (plist-get ended :unreported)
-                             "The server does not report the usage of %s: `efrit-max-turns' \
-counts in place of `efrit-max-dollars'"
+            loop (format (if (> unreported 0)
+                             "The server does not report the usage of %s: `efrit-max-tokens', by \
+estimates, and `efrit-max-turns' count in place of `efrit-max-dollars'"
                            "The price of %s is not known: `efrit-max-tokens' and \
 `efrit-max-turns' count in place of `efrit-max-dollars'")
                          (efrit-loop-option loop 'efrit-claude-model)))))))

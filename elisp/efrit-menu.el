@@ -15,7 +15,8 @@
 (require 'efrit-backend)
 (require 'efrit-do)
 (require 'efrit-loop)
-(require 'efrit-rpc)
+(require 'efrit-permissions)
+(require 'efrit-providers)
 (require 'efrit-run)
 (require 'efrit-sidecar)
 (require 'efrit-status)
@@ -36,8 +37,18 @@
     ("turns" efrit-max-turns "Turns after a message before you are asked to go on")
     ("minutes" efrit-max-minutes "Minutes after a message before you are asked to go on")
     ("tokens" efrit-max-tokens "Tokens of a message before you are asked, without a price")
-    ("reply" efrit-claude-max-tokens "Tokens of the longest reply"))
-  "The limits of a session: lists of name, option, and meaning.")
+    ("reply" efrit-claude-max-tokens "Tokens of the longest reply")
+    ("total" efrit-budget-total-target "Tokens of the whole budget" :total)
+    ("history" efrit-budget-history-max "Tokens of turns and shrunken results" :history)
+    ("tool results" nil "Tokens of results in full" :tool_results)
+    ("messages" nil "Tokens of your messages and their context" :user_message)
+    ("reserve" nil "Tokens kept back for the reply" :response)
+    ("tool call" efrit-budget-per-tool-default "Tokens that one tool call may deliver"
+     :per_tool_default)
+    ("warning" efrit-budget-warning-threshold "Remaining tokens below which the model is warned"
+     :warning_threshold))
+  "The limits of a session: lists of name, option, meaning, and key on the wire.
+Those with a key are the sidecar's; one without an option has its default there.")
 
 (defvar efrit-choose-model-history nil
   "Names of models that the person chose, latest first.")
@@ -47,55 +58,84 @@
 Signal a `user-error' if several loops could be meant."
   (and (not default) (efrit-loops) (efrit-loop-current)))
 
-(defun efrit-choose--value (loop option)
-  "Return the value of OPTION that LOOP will use; without LOOP, the default."
-  (if loop (efrit-loop-next-option loop option) (default-value option)))
-
 (defun efrit-choose--set (loop option value text)
   "Have LOOP use VALUE for OPTION, and note TEXT, a sentence, in its transcript.
 Without LOOP, make VALUE the default in this Emacs."
-  (if (null loop)
-      (progn
-        (customize-set-variable option value)
-        (message "%s  New sessions of this Emacs begin with it; \
-M-x customize-save-variable keeps it for later ones" text))
-    (let ((working (not (efrit-loop-resting-p loop))))
-      (efrit-loop-choose loop option value)
-      (efrit-loop-notify loop 'note
-                         (concat text (and working
-                                           (efrit-loop-chosen loop)
-                                           "  It holds from the next turn on."))))
-    (message "%s" text)))
+  (if loop (efrit-loop-choose loop option value)
+    (customize-set-variable option value))
+  (efrit-choose--tell loop text))
+
+(defun efrit-choose--tell (loop text)
+  "Note TEXT, a sentence about what was chosen, in the transcript of LOOP.
+Without LOOP, say that it is for new sessions."
+  (when loop
+    (efrit-loop-notify loop 'note
+                       (concat text (and (efrit-loop-chosen loop)
+                                         (not (efrit-loop-resting-p loop))
+                                         "  It holds from the next turn on."))))
+  (message "%s%s" text (if loop ""
+                         "  New sessions of this Emacs begin with it; \
+M-x customize-save-customized keeps it for later ones")))
 
 ;;;; Models
 
-(defun efrit-choose--models (loop &optional names)
-  "Return the known models, or those with NAMES, as a list of plists.
-With LOOP and NAMES, each has the price of the next prompt of its session."
-  (append
-   (plist-get
-    (efrit-sidecar-request
-     'models/list
-     (append (and names (list :names (vconcat names)))
-             (and loop names
-                  (list :session_id (efrit-loop-id loop)
-                        :caching (if (efrit-loop-with-options loop
-                                       (efrit-endpoint-feature-p 'cache))
-                                     t
-                                   :json-false))))
-     :host (and loop (efrit-host-of-session (efrit-loop-id loop))))
-    :models)
-   nil))
+(defun efrit-choose--offered (loop)
+  "Return the models that LOOP can use, those of its provider first.
+Each is a list of its label, its provider's name or nil, and a plist.  Without
+LOOP, they are those that new sessions can use."
+  (let* ((now (efrit-provider-of loop))
+         (model (efrit-provider-value loop 'efrit-claude-model))
+         (offered
+          (mapcan (lambda (name)
+                    (mapcar (lambda (listed)
+                              (list (efrit-provider-label name (plist-get listed :name))
+                                    name listed))
+                            (efrit-provider-models loop name)))
+                  (cons now (remove now (efrit-provider-usable))))))
+    (if (assoc (efrit-provider-label now model) offered)
+        offered
+      (cons (list (efrit-provider-label now model) now (list :name model)) offered))))
 
-(defun efrit-choose--model-text (model)
-  "Return the prices of MODEL, a plist, and of the next prompt with it."
-  (let ((dollars (plist-get model :dollars)))
-    (concat (format "%6s window  " (efrit-show-tokens (plist-get model :window)))
-            (if dollars
-                (format "$%.2f in  $%.2f cached  $%.2f out, a million"
-                        (plist-get dollars :input) (plist-get dollars :cache_read)
-                        (plist-get dollars :output))
-              "price not known"))))
+(defconst efrit-choose--columns 79
+  "Most columns of a model's line in a list of completions.")
+
+(defconst efrit-choose--annotated 52
+  "Columns of the longest annotation of a model.")
+
+(defun efrit-choose--annotation (offered width now)
+  "Return the annotation of OFFERED, as from `efrit-choose--offered'.
+It begins behind WIDTH columns, if it can, and has as much as fits into a line.
+NOW is the label of the model in use."
+  (let* ((label (string-width (car offered)))
+         (model (nth 2 offered))
+         (prices (plist-get model :dollars))
+         (text (make-string (max 0 (- width label)) ?\s)))
+    (dolist (part (append (list (if (equal (car offered) now) "now" "   ")
+                                (efrit-choose--window model))
+                          (if prices
+                              (cl-loop for (name kind) in '(("in" :input) ("out" :output)
+                                                            ("cached" :cache_read))
+                                       collect (format "%6s %s"
+                                                       (format "$%.2f" (plist-get prices kind))
+                                                       name))
+                            '(" price not known"))))
+      (when (<= (+ label (string-width text) 1 (string-width part)) efrit-choose--columns)
+        (setq text (concat text " " part))))
+    (propertize (efrit-trim-right text) 'face 'completions-annotations)))
+
+(defun efrit-choose--window (model)
+  "Return the window of MODEL, a plist, in twelve columns; ? if it is not known."
+  (format "%5s window" (efrit-show-tokens (and (eq t (plist-get model :window_known))
+                                               (plist-get model :window)))))
+
+(defun efrit-choose--affixed (labels offered now)
+  "Return LABELS with their annotations, for an `affixation-function'.
+OFFERED and NOW are as in `efrit-choose--annotation', for all models."
+  (let ((width (min (apply #'max 0 (mapcar #'string-width labels))
+                    (- efrit-choose--columns efrit-choose--annotated))))
+    (mapcar (lambda (label)
+              (list label "" (efrit-choose--annotation (assoc label offered) width now)))
+            labels)))
 
 (defun efrit-choose--next-prompt-text (model)
   "Return a sentence about what the next prompt costs with MODEL, a plist, or nil.
@@ -109,32 +149,47 @@ It is nil if no prompt was sent yet, or if nothing has to be sent anew."
                 "; its price is not known")))))
 
 (defun efrit-choose--read-model (loop)
-  "Read the name of a model for LOOP, or for new sessions if LOOP is nil."
-  (let* ((now (efrit-choose--value loop 'efrit-claude-model))
-         (models (efrit-choose--models loop))
-         (names (delete-dups (append (mapcar (lambda (model) (plist-get model :name)) models)
-                                     (list now))))
-         (widest (apply #'max (mapcar #'string-width names)))
-         (annotate (lambda (name)
-                     (let ((model (seq-find (lambda (model) (equal name (plist-get model :name)))
-                                            models)))
-                       (concat (make-string (- (+ widest 2) (string-width name)) ?\s)
-                               (if model (efrit-choose--model-text model) "")
-                               (if (equal name now) "  now" ""))))))
+  "Read a model for LOOP, or for new sessions if LOOP is nil.
+Return its label, or its name."
+  (let* ((now (efrit-provider-label (efrit-provider-of loop)
+                                    (efrit-provider-value loop 'efrit-claude-model)))
+         (offered (efrit-choose--offered loop))
+         (labels (delete-dups (mapcar #'car offered))))
     (completing-read
-     (format "Model %s (now %s): " (if loop "of this session" "of new sessions") now)
+     (format "Model %s (now %s; prices for a million tokens): "
+             (if loop "of this session" "of new sessions") now)
      (lambda (string predicate action)
        (if (eq action 'metadata)
            `(metadata (category . efrit-model)
-                      (annotation-function . ,annotate)
-                      (display-sort-function . identity))
-         (complete-with-action action names string predicate)))
+                      (affixation-function
+                       . ,(lambda (labels) (efrit-choose--affixed labels offered now)))
+                      (display-sort-function . identity)
+                      (cycle-sort-function . identity))
+         (complete-with-action action labels string predicate)))
      nil 'confirm nil 'efrit-choose-model-history now)))
+
+(defun efrit-choose--parse (loop text)
+  "Return the provider's name and the model that TEXT, a label or a name, means.
+The name is nil for an endpoint of LOOP that has none.  A model's name alone
+keeps the provider, and so does one of its models that begins like a label.
+Signal a `user-error' if a label names another provider, and that has no key."
+  (let* ((now (efrit-provider-of loop))
+         (name (and (string-match "\\`\\([^/]+\\)/." text)
+                    (match-string 1 text)))
+         (plist (and name (efrit-provider-plist name))))
+    (cond ((or (null plist) (assoc text (plist-get (efrit-provider-plist now) :models)))
+           (list now text))
+          ((or (equal name now) (member name (efrit-provider-usable)))
+           (list name (substring text (1+ (length name)))))
+          ((null now) (list nil text))
+          (t (user-error "The provider %s has no key: M-x efrit-add-provider adds it.  \
+For a model of %s give %s/%s" name now now text)))))
 
 ;;;###autoload
 (defun efrit-model (model &optional default)
-  "Have the current session use MODEL, a name, from its next turn on.
-The prompt is then sent anew, since no other model has it cached; the
+  "Have the current session use MODEL from its next turn on.
+MODEL is \"provider/model\", or the name of a model alone, of the provider in
+use.  The prompt is then sent anew, since no other model has it cached; the
 transcript says what that costs.  With a prefix argument, as DEFAULT, or
 without a session, new sessions use MODEL."
   (interactive (list (efrit-for-a-person
@@ -143,20 +198,25 @@ without a session, new sessions use MODEL."
   (when (string-blank-p model)
     (user-error "The model has no name"))
   (efrit-for-a-person
-    (let* ((loop (efrit-choose--loop default))
-           (before (efrit-choose--value loop 'efrit-claude-model))
-           (listed (car (efrit-choose--models loop (list model)))))
-      (if (and loop (equal model before))
-          (message "The model is %s already" model)
-        (efrit-choose--set
-         loop 'efrit-claude-model model
-         (string-join
-          (delq nil (list (format "The model is %s, %s." model
-                                  (if (plist-get listed :dollars)
-                                      (efrit-choose--short-price (plist-get listed :dollars))
-                                    "whose price is not known"))
-                          (and loop (efrit-choose--next-prompt-text listed))))
-          "  "))))))
+    (let ((loop (efrit-choose--loop default)))
+      (apply #'efrit-choose-model loop (efrit-choose--parse loop model)))))
+
+(defun efrit-choose-model (loop name model)
+  "Have LOOP use MODEL of the provider NAME from its next turn on, and say so.
+NAME is nil for an endpoint without a name.  Without LOOP, new sessions do."
+  (let ((label (efrit-provider-label name model)))
+    (if (and loop (efrit-provider-used-p loop name model))
+        (message "The model is %s already" label)
+      (let ((listed (efrit-provider-model loop name model)))
+        (efrit-provider-use loop name model)
+        (efrit-choose--tell
+         loop (string-join
+               (delq nil (list (format "The model is %s, %s." label
+                                       (if (plist-get listed :dollars)
+                                           (efrit-choose--short-price (plist-get listed :dollars))
+                                         "whose price is not known"))
+                               (and loop (efrit-choose--next-prompt-text listed))))
+               "  "))))))
 
 (defun efrit-choose--short-price (dollars)
   "Return DOLLARS, the plist of a model's prices, as short text."
@@ -180,7 +240,7 @@ argument, as DEFAULT, or without a session, new sessions do."
     (efrit-choose--set
      loop 'efrit-claude-effort effort
      (concat (format "The effort is %s." (or effort "the API's default"))
-             (and loop (not (efrit-choose--feature-p loop 'effort))
+             (and loop (not (efrit-provider-feature-p loop 'effort))
                   "  This endpoint is not asked for it: see `efrit-claude-features'.")))))
 
 ;;;###autoload
@@ -191,26 +251,22 @@ DEFAULT, or without a session, new sessions do."
   (interactive
    (list (efrit-choose--read-one "Thinking" (efrit-choose--loop current-prefix-arg)
                                  'efrit-claude-thinking-display
-                                 '("summarized" "updates" "omitted"))
+                                 '("summarized" "updates" "omitted" "off"))
          current-prefix-arg))
   (let ((loop (efrit-choose--loop default)))
     (efrit-choose--set
      loop 'efrit-claude-thinking-display form
-     (concat (format "Thinking comes %s." (if (equal form "updates") "as updates" form))
-             (and loop (not (efrit-choose--feature-p loop 'thinking))
+     (concat (pcase form
+               ("updates" "Thinking comes as updates.")
+               ("off" "Thinking is off; some models still report between tool calls.")
+               (_ (format "Thinking comes %s." form)))
+             (and loop (not (efrit-provider-feature-p loop 'thinking))
                   "  This endpoint is not asked for it: see `efrit-claude-features'.")))))
-
-(defun efrit-choose--feature-p (loop feature)
-  "Return non-nil if the endpoint of LOOP is asked for FEATURE.
-What the model itself can do is known once a turn has begun."
-  (efrit-loop-with-options loop
-    (efrit-endpoint-feature-p feature (or (efrit-loop-model loop)
-                                          '(:adaptive_thinking t :task_budgets t :binding t)))))
 
 (defun efrit-choose--read-one (what loop option choices &optional default)
   "Read WHAT, one of CHOICES, for OPTION of LOOP, or for new sessions without LOOP.
 DEFAULT is the name of the value nil."
-  (let ((now (or (efrit-choose--value loop option) default)))
+  (let ((now (or (efrit-provider-value loop option) default)))
     (completing-read (format "%s (now %s): " what now) choices nil t nil nil now)))
 
 ;;;; Limits
@@ -219,40 +275,77 @@ DEFAULT is the name of the value nil."
 (defun efrit-limit (name value &optional default)
   "Have the current session use VALUE for its limit NAME; nil: no limit.
 NAME is \"dollars\", \"turns\", \"minutes\" or \"tokens\", about which the
-session asks whether to go on, or \"reply\", the tokens of the longest reply.
+session asks whether to go on; \"reply\", the tokens of the longest reply; or a
+limit of the budget, such as \"total\" or \"tool results\".
 With a prefix argument, as DEFAULT, or without a session, new sessions do."
   (interactive
-   (let* ((loop (efrit-choose--loop current-prefix-arg))
-          (name (efrit-choose--read-limit loop)))
-     (list name (efrit-choose--read-number loop name) current-prefix-arg)))
-  (let ((option (nth 1 (assoc name efrit-choose--limits))))
-    (unless option
-      (user-error "There is no limit %s" name))
-    (efrit-choose--set (efrit-choose--loop default) option value
-                       (format "%s: %s." (nth 2 (assoc name efrit-choose--limits))
-                               (efrit-choose--number-text value)))))
+   (efrit-for-a-person
+     (let* ((loop (efrit-choose--loop current-prefix-arg))
+            (budget (efrit-choose--budget-limits loop))
+            (name (efrit-choose--read-limit loop budget)))
+       (list name (efrit-choose--read-number loop name budget) current-prefix-arg))))
+  (pcase-let* ((`(,_ ,option ,meaning ,key) (or (assoc name efrit-choose--limits)
+                                                (user-error "There is no limit %s" name)))
+               (loop (efrit-choose--loop default))
+               (text (format "%s: %s." meaning (efrit-choose--number-text value))))
+    (cond ((and key (null value)) (user-error "This limit needs a number"))
+          ((and key loop) (efrit-choose--set-budget loop key value text))
+          (option (efrit-choose--set loop option value text))
+          (t (user-error "New sessions have this limit from `budget.%s' in config.toml"
+                         (substring (symbol-name key) 1))))))
+
+(defun efrit-choose--budget-limits (loop)
+  "Return a plist of the limits of the budget of LOOP, or nil without LOOP."
+  (and loop
+       (plist-get (efrit-sidecar-request 'session/status
+                                         (list :session_id (efrit-loop-id loop)))
+                  :limits)))
+
+(defun efrit-choose--set-budget (loop key value text)
+  "Have LOOP use VALUE for the limit KEY of its budget, and note TEXT.
+Signal a `user-error' with the sidecar's reason if it does not fit."
+  (efrit-for-a-person
+    (let ((budget (plist-get (efrit-sidecar-request
+                              'session/limits (list :session_id (efrit-loop-id loop)
+                                                    :limits (list key value)))
+                             :budget)))
+      (efrit-loop-take-budget loop budget)
+      (efrit-choose--tell loop (concat text (and (equal (plist-get budget :fill) "full")
+                                                 "  The next turn compacts."))))))
+
+(defun efrit-choose--limit-value (loop name budget)
+  "Return the present value of the limit NAME of LOOP, or nil for no limit.
+BUDGET is as from `efrit-choose--budget-limits'."
+  (pcase-let ((`(,_ ,option ,_ ,key) (assoc name efrit-choose--limits)))
+    (cond ((and key loop) (plist-get budget key))
+          (option (efrit-provider-value loop option)))))
 
 (defun efrit-choose--number-text (value)
   "Return VALUE, a number or nil, as text."
   (if value (format "%s" value) "no limit"))
 
-(defun efrit-choose--read-limit (loop)
-  "Read the name of a limit of LOOP, or of new sessions if LOOP is nil."
+(defun efrit-choose--read-limit (loop budget)
+  "Read the name of a limit of LOOP, or of new sessions if LOOP is nil.
+BUDGET is as from `efrit-choose--budget-limits'."
   (let ((completion-extra-properties
          (list :annotation-function
                (lambda (name)
-                 (pcase-let ((`(,_ ,option ,meaning) (assoc name efrit-choose--limits)))
-                   (format "  %s: %s" meaning
-                           (efrit-choose--number-text (efrit-choose--value loop option))))))))
-    (completing-read "Limit: " efrit-choose--limits nil t nil nil "dollars")))
+                 (format "  %s: %s" (nth 2 (assoc name efrit-choose--limits))
+                         (efrit-choose--number-text
+                          (efrit-choose--limit-value loop name budget)))))))
+    (completing-read "Limit: " (if loop efrit-choose--limits
+                                 (seq-filter #'cadr efrit-choose--limits))
+                     nil t nil nil "dollars")))
 
-(defun efrit-choose--read-number (loop name)
-  "Read a value for the limit NAME of LOOP, or nil for no limit."
-  (pcase-let* ((`(,_ ,option ,meaning) (assoc name efrit-choose--limits))
-               (now (efrit-choose--value loop option))
+(defun efrit-choose--read-number (loop name budget)
+  "Read a value for the limit NAME of LOOP, or nil for no limit.
+BUDGET is as from `efrit-choose--budget-limits'."
+  (pcase-let* ((`(,_ ,option ,meaning ,key) (assoc name efrit-choose--limits))
+               (now (efrit-choose--limit-value loop name budget))
                (text (string-trim (read-string
-                                   (format "%s (now %s; empty for no limit): " meaning
-                                           (efrit-choose--number-text now))))))
+                                   (format "%s (now %s%s): " meaning
+                                           (efrit-choose--number-text now)
+                                           (if key "" "; empty for no limit"))))))
     (cond ((string-empty-p text) nil)
           ((not (string-match-p "\\`[0-9]*\\.?[0-9]+\\'" text))
            (user-error "%s is not a number" text))
@@ -271,15 +364,16 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
 
 (defun efrit-menu--heading ()
   "Return the heading of the menu: project, title, and the gauge of the session."
-  (let ((loop efrit-menu--loop))
+  (let ((loop efrit-menu--loop)
+        (columns (min 78 (- (frame-width) 2))))
     (if (null loop)
         "No session is open here"
       (concat (truncate-string-to-width
                (concat (file-name-nondirectory (directory-file-name (efrit-loop-root loop)))
                        (and (efrit-loop-title loop)
                             (concat " · " (efrit-permissions-visible (efrit-loop-title loop) t))))
-               78 nil nil "…")
-              "\n" (efrit-show-gauge loop 78)))))
+               columns nil nil "…")
+              "\n" (efrit-show-gauge loop columns)))))
 
 (defun efrit-menu--no-session-p ()
   "Return non-nil if no session is current."
@@ -362,15 +456,34 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
 
 (defun efrit-menu--describe (name option default)
   "Return NAME and the value of OPTION for the current session; nil is DEFAULT."
+  (efrit-menu--labelled name (or (efrit-provider-value efrit-menu--loop option) default)))
+
+(defconst efrit-menu--columns 23
+  "Most columns of a value in the menu, so that the menu fits a terminal.")
+
+(defun efrit-menu--labelled (name value)
+  "Return NAME and VALUE, a string, as a label; shorten a long VALUE."
   (format "%s: %s" name
-          (propertize (truncate-string-to-width
-                       (or (efrit-choose--value efrit-menu--loop option) default)
-                       24 nil nil "…")
+          (propertize (truncate-string-to-width value efrit-menu--columns nil nil "…")
                       'face 'transient-value)))
 
+(defun efrit-menu--no-effort-p ()
+  "Return non-nil if the endpoint of the current session is not asked for effort."
+  (not (efrit-provider-feature-p efrit-menu--loop 'effort)))
+
+(defun efrit-menu--no-thinking-p ()
+  "Return non-nil if the endpoint of the current session has no form of thinking."
+  (not (efrit-provider-feature-p efrit-menu--loop 'thinking)))
+
 (defun efrit-menu--describe-model ()
-  "Return the label of the model in the menu."
-  (efrit-menu--describe "model" 'efrit-claude-model ""))
+  "Return the label of the model in the menu, with as much of its provider as fits."
+  (let* ((name (efrit-provider-of efrit-menu--loop))
+         (model (efrit-provider-value efrit-menu--loop 'efrit-claude-model))
+         (room (- efrit-menu--columns 1 (string-width model))))
+    (efrit-menu--labelled
+     "model" (efrit-provider-label
+              (and name (> room 1) (truncate-string-to-width name room nil nil "…"))
+              model))))
 
 (defun efrit-menu--describe-effort ()
   "Return the label of the effort in the menu."
@@ -382,8 +495,8 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
 
 (defun efrit-menu--describe-limits ()
   "Return the label of the limits in the menu."
-  (let ((dollars (efrit-choose--value efrit-menu--loop 'efrit-max-dollars))
-        (turns (efrit-choose--value efrit-menu--loop 'efrit-max-turns)))
+  (let ((dollars (efrit-provider-value efrit-menu--loop 'efrit-max-dollars))
+        (turns (efrit-provider-value efrit-menu--loop 'efrit-max-turns)))
     (format "limits: %s"
             (propertize (string-join
                          (or (delq nil (list (and dollars (format "$%s" dollars))
@@ -428,11 +541,14 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
     ("U" "list the edits" efrit-undo-session :inapt-if efrit-menu--no-session-p)
     ("F" "list the permissions" efrit-permissions :inapt-if efrit-menu--no-session-p)
     ("o" "open result" efrit-open-result :inapt-if efrit-menu--no-result-p)
-    ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)]]
+    ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)
+    ("X" "export" efrit-export :inapt-if efrit-menu--no-session-p)]]
   [[:description efrit-menu--settings-heading
     ("M" efrit-model :description efrit-menu--describe-model)
-    ("E" efrit-effort :description efrit-menu--describe-effort)
-    ("T" efrit-thinking :description efrit-menu--describe-thinking)
+    ("E" efrit-effort :description efrit-menu--describe-effort
+     :inapt-if efrit-menu--no-effort-p)
+    ("T" efrit-thinking :description efrit-menu--describe-thinking
+     :inapt-if efrit-menu--no-thinking-p)
     ("L" efrit-limit :description efrit-menu--describe-limits)
     ("O" "take new options" efrit-take-options :inapt-if efrit-menu--no-session-p)]
    ["Sessions"

@@ -56,20 +56,12 @@
 
 \\{efrit-sessions-mode-map}"
   (efrit-keep-keys)
-  (setq tabulated-list-format
-        `[("Last used" 13 ,(efrit-sessions--sorter :touched))
-          ("State" 8 t)
-          ("Calls" 6 ,(efrit-sessions--sorter :calls) :right-align t)
-          ("Cost" 7 ,(efrit-sessions--sorter :dollars) :right-align t)
-          ("Title" 40 t)
-          ("Id" 8 t)
-          ("Project" 0 t)]
-        tabulated-list-padding 1
+  (setq tabulated-list-padding 1
         tabulated-list-sort-key '("Last used" . t)
         revert-buffer-function #'efrit-sessions-refresh)
   (efrit-list-set-up '(("RET" "resume") ("+" "new") ("R" "rename") ("e" "export") ("P" "purge")
                        ("D" "delete") ("S" "sort") ("g" "refresh") ("?" "help")))
-  (tabulated-list-init-header))
+  (efrit-sessions--set-columns))
 
 ;;;; Commands
 
@@ -83,7 +75,10 @@
     (with-current-buffer buffer
       (efrit-sessions-mode)
       (setq efrit-sessions--root root
-            efrit-sessions--host host)
+            efrit-sessions--host host
+            mode-line-process (concat ": " (if root (abbreviate-file-name
+                                                     (directory-file-name root))
+                                             "all projects")))
       (efrit-sessions-refresh))
     (pop-to-buffer buffer)))
 
@@ -97,25 +92,19 @@ model continue, `efrit-do' sends a new message."
   (efrit-for-a-person
     (let* ((host (efrit-host-of-session id (efrit-host-of-folder default-directory)))
            (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
-           (here (efrit-loop-of-session id))
            (loop (efrit-do-resume-loop id (file-name-as-directory
                                            (concat (efrit-host-prefix host)
                                                    (plist-get session :root))))))
       (funcall efrit-do-show-function loop)
-      (unless here
-        (efrit-sessions--note-other-model loop session))
+      (efrit-sessions--note-model loop)
       (message "%s" (efrit-sessions--resume-message session))
       loop)))
 
-(defun efrit-sessions--note-other-model (loop session)
-  "Note in LOOP if its model is not that of the latest turn of SESSION, a plist."
-  (let ((before (plist-get (plist-get (plist-get session :budget) :calibration) :model))
-        (now (efrit-loop-option loop 'efrit-claude-model)))
-    (unless (member before (list nil now))
-      (efrit-loop-notify
-       loop 'note
-       (format "The model is %s; that of the last turn was %s.  M-x efrit-model chooses it again"
-               now (efrit-permissions-visible before t))))))
+(defun efrit-sessions--note-model (loop)
+  "Note in LOOP, once it is resumed, its model, unless new sessions have it, too."
+  (when-let* ((note (efrit-do-resumed-note loop)))
+    (setf (efrit-loop-last-model loop) nil)
+    (efrit-loop-notify loop 'note note)))
 
 (defun efrit-sessions-refresh (&rest _)
   "Fetch the sessions from the sidecar, and list them."
@@ -168,11 +157,23 @@ The session stays in the list."
 
 (defun efrit-sessions-export (format)
   "Export the session at point, with all evicted text, as FORMAT to a new buffer."
-  (interactive (list (intern (completing-read
-                              (format-prompt "Format, markdown or org" efrit-export-format)
-                              '("markdown" "org") nil t nil nil
-                              (symbol-name efrit-export-format)))))
+  (interactive (list (efrit-sessions--read-format)))
   (efrit-export-session (efrit-sessions--at-point) format #'efrit-sessions--show-export))
+
+;;;###autoload
+(defun efrit-export (format)
+  "Export the current session, with all evicted text, as FORMAT to a new buffer."
+  (interactive (list (efrit-sessions--read-format)))
+  (efrit-loop-ask-sidecar
+   (efrit-loop-current) 'session/status nil
+   (lambda (session) (efrit-export-session session format #'efrit-sessions--show-export))
+   #'efrit-show-error))
+
+(defun efrit-sessions--read-format ()
+  "Read the format of an exported session: return `markdown' or `org'."
+  (intern (completing-read (format-prompt "Format, markdown or org" efrit-export-format)
+                           '("markdown" "org") nil t nil nil
+                           (symbol-name efrit-export-format))))
 
 (defun efrit-sessions--show-export (buffer)
   "Show BUFFER, an exported session, and say how to save it."
@@ -230,8 +231,29 @@ Signal a `user-error' if the session is working."
     (< (or (plist-get (cdr (assoc (car one) efrit-sessions--by-id)) name) 0)
        (or (plist-get (cdr (assoc (car other) efrit-sessions--by-id)) name) 0))))
 
+(defun efrit-sessions--set-columns ()
+  "Set the columns of the list so that its lines fit the window, if they can.
+A narrow window leaves out ids and calls; a list of one project leaves out
+projects."
+  (let* ((columns (car (efrit-smallest-window 80 24)))
+         (before `(("Last used" 13 ,(efrit-sessions--sorter :touched))
+                   ("State" 8 t)
+                   ,@(and (>= columns 80)
+                          `(("Calls" 6 ,(efrit-sessions--sorter :calls) :right-align t)))
+                   ("Cost" 7 ,(efrit-sessions--sorter :dollars) :right-align t)))
+         (after (append (and (>= columns 90) '(("Id" 6 t)))
+                        (and (null efrit-sessions--root)
+                             `(("Project" ,(if (>= columns 80) 20 12) t)))))
+         (taken (cl-loop for (_ width) in (append before after) sum (1+ width))))
+    (setq tabulated-list-format
+          (vconcat before
+                   `(("Title" ,(max 12 (min 60 (- columns 2 taken))) t))
+                   after))
+    (tabulated-list-init-header)))
+
 (defun efrit-sessions--show (sessions)
   "List SESSIONS, from `session/list', in this buffer."
+  (efrit-sessions--set-columns)
   (setq efrit-sessions--by-id (mapcar (lambda (session)
                                         (cons (plist-get session :session_id) session))
                                       sessions)
@@ -243,20 +265,35 @@ Signal a `user-error' if the session is working."
 
 (defun efrit-sessions--columns (session)
   "Return the columns of SESSION, a vector of strings."
-  (vector (propertize (efrit-sessions--age (plist-get session :touched)) 'face 'efrit-figures)
-          (efrit-sessions--state session)
-          (propertize (format "%d" (plist-get session :calls)) 'face 'efrit-figures)
-          (propertize (efrit-sessions--cost session) 'face 'efrit-figures)
-          (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
-          (propertize (plist-get session :session_id) 'face 'efrit-figures)
-          (abbreviate-file-name (concat (efrit-host-prefix efrit-sessions--host)
-                                         (plist-get session :root)))))
+  (seq-into (mapcar (pcase-lambda (`(,name ,width . ,_))
+                      (truncate-string-to-width (efrit-sessions--cell name session)
+                                                width nil nil "…"))
+                    tabulated-list-format)
+            'vector))
+
+(defun efrit-sessions--cell (name session)
+  "Return what stands of SESSION in the column NAME."
+  (pcase name
+    ("Title" (if (string-empty-p (plist-get session :title))
+                 (concat "untitled session " (plist-get session :session_id))
+               (plist-get session :title)))
+    ("State" (efrit-sessions--state session))
+    ("Project" (let ((root (concat (efrit-host-prefix efrit-sessions--host)
+                                   (plist-get session :root))))
+                 (propertize (file-name-nondirectory root)
+                             'help-echo (abbreviate-file-name root))))
+    (_ (propertize (pcase name
+                     ("Last used" (efrit-sessions--age (plist-get session :touched)))
+                     ("Calls" (format "%d" (plist-get session :calls)))
+                     ("Cost" (efrit-sessions--cost session))
+                     ("Id" (plist-get session :session_id)))
+                   'face 'efrit-figures))))
 
 (defun efrit-sessions--cost (session)
-  "Return the cost of SESSION as text, or ? if a price is unknown."
+  "Return the cost of SESSION as text, or \"unknown\" if usage or price is."
   (if-let* ((dollars (plist-get session :dollars)))
       (format "$%.2f" dollars)
-    "?"))
+    "unknown"))
 
 (defun efrit-sessions--state (session)
   "Return the state of SESSION, a plist, as text, such as \"at work\"."
@@ -345,16 +382,16 @@ OFFERED and ALL are as in `efrit-sessions--table'."
 (defun efrit-sessions--annotation (session all)
   "Return an annotation of SESSION, its age and cost for example.
 With ALL, it names the project."
-  (let ((usage (plist-get session :usage)))
+  (let ((tokens (cl-loop for (_ count) on (plist-get session :usage) by #'cddr sum count)))
     (concat
      (propertize (format "%-11s " (efrit-sessions--age (plist-get session :touched)))
                  'face 'completions-annotations)
      (format "%-8s" (efrit-sessions--state session))
      (propertize
-      (format "%5d calls %6s tokens %7s%s"
+      (format "%5d calls %6s tokens %12s%s"
               (plist-get session :calls)
-              (efrit-show-tokens (cl-loop for (_ count) on usage by #'cddr sum count))
-              (efrit-sessions--cost session)
+              (efrit-show-tokens (if (and (plist-get session :unreported) (= tokens 0)) nil tokens))
+              (if (plist-get session :dollars) (efrit-sessions--cost session) "cost unknown")
               (if all
                   (concat "  " (abbreviate-file-name (plist-get session :root)))
                 ""))
@@ -474,7 +511,9 @@ With ALL, it names the project."
 
 (defun efrit-restore--resume (id root)
   "Resume the session ID of the project ROOT, and return its buffer."
-  (efrit-session-view-buffer (efrit-do-resume-loop id root)))
+  (let ((loop (efrit-do-resume-loop id root)))
+    (prog1 (efrit-session-view-buffer loop)
+      (efrit-sessions--note-model loop))))
 
 ;;; Memory
 

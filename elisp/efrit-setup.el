@@ -7,8 +7,8 @@
 
 ;; Commands for a first request.  `efrit-doctor' checks what it needs;
 ;; `efrit-add-key' opens the file of keys where the key of the endpoint belongs,
-;; and `efrit-use-local-server' sets the options for a local server; `efrit-demo'
-;; shows a session with a scripted model, which needs no key.
+;; and `efrit-add-provider' tries a server and adds it to the providers;
+;; `efrit-demo' shows a session with a scripted model, which needs no key.
 
 ;;; Code:
 
@@ -16,7 +16,9 @@
 (require 'efrit-backend)
 (require 'efrit-do)
 (require 'efrit-loop)
+(require 'efrit-menu)
 (require 'efrit-permissions)
+(require 'efrit-providers)
 (require 'efrit-remote)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
@@ -36,9 +38,6 @@
   "The finding of a check.
 NAME and FOUND are texts.  OK is nil for a problem; FIX says how to solve it."
   ok name found fix)
-
-(defconst efrit-doctor--seconds 10
-  "Seconds that the endpoint may take to answer.")
 
 ;;;###autoload
 (defun efrit-doctor ()
@@ -62,7 +61,7 @@ print the report and exit, with 1 if there is a problem."
     (if noninteractive
         (progn (princ report)
                (unless healthy (kill-emacs 1)))
-      (efrit-doctor--show report))))
+      (efrit-doctor--show report "*efrit doctor*"))))
 
 (defun efrit-doctor-checks ()
   "Check this Emacs and its connection to the sidecar; return the findings.
@@ -95,100 +94,66 @@ Ask the endpoint for its models, which is free of charge."
                          (efrit-doctor--model))))))
 
 (defun efrit-doctor--address ()
-  "Check that `efrit-claude-url' is a valid address; return the finding."
+  "Check that `efrit-claude-url' is an address of the API; return the finding."
   (condition-case err
-      (let ((host (efrit-endpoint-host)))
+      (let ((path (and (efrit-endpoint-host)
+                       (url-filename (url-generic-parse-url efrit-claude-url))))
+            (other (if (eq efrit-endpoint-api 'chat) "/messages\\'" "/chat/completions\\'")))
         (efrit-doctor--check
-         (not (member (url-filename (url-generic-parse-url efrit-claude-url)) '("" "/")))
-         "address" efrit-claude-url
-         (format "add the path to `efrit-claude-url', most often http.../%s/v1/messages" host)))
+         (not (or (member path '("" "/")) (string-match-p other path)))
+         "address" (format "%s, for the API %s" efrit-claude-url efrit-endpoint-api)
+         "M-x efrit-add-provider finds path and API"))
     (user-error (efrit-doctor--check nil "address" efrit-claude-url (cadr err)))))
 
 (defun efrit-doctor--key ()
   "Check that there is a key for the endpoint, if needed; return the finding."
   (condition-case err
-      (let ((headers (efrit-endpoint-headers nil)))
-        (efrit-doctor--check t "key" (if (or (assoc "x-api-key" headers)
-                                             (efrit-endpoint-own-secret-p))
+      (progn
+        (efrit-endpoint-headers)
+        (efrit-doctor--check t "key" (if (efrit-provider-key-p)
                                          (concat "there is one for " (efrit-endpoint-host))
                                        "no key, and none is required")
                              nil))
     (efrit-no-key
-     (efrit-doctor--check nil "key" "none for the vendor's endpoint"
+     (efrit-doctor--check nil "key" (concat "none for " (efrit-endpoint-host))
                           (concat "M-x efrit-add-key; or M-x efrit-use-local-server, which needs \
 none.  " (cadr err))))
     (user-error (efrit-doctor--check nil "key" "unusable" (cadr err)))))
 
 (defun efrit-doctor--model ()
   "Ask the endpoint for the model, to check key and model; return the finding."
-  (pcase (efrit-doctor--ask-models efrit-claude-model)
+  (pcase (efrit-doctor--get-models (concat "/" (url-hexify-string efrit-claude-model)))
     ((and (pred stringp) problem)
      (efrit-doctor--check nil "endpoint" problem
                           "check the network and `efrit-claude-url'; M-x efrit-use-local-server \
-sets the address of a server on this machine"))
+finds a server on this machine"))
     (`(200 . ,_) (efrit-doctor--check t "model" efrit-claude-model nil))
-    (`(,(and status (or 401 403)) . ,_)
-     (efrit-doctor--check nil "endpoint" (format "refused the key with %d" status)
-                          "M-x efrit-add-key shows the key; or check ANTHROPIC_API_KEY"))
-    (`(,status . ,_)
-     (let ((names (efrit-doctor-models)))
-       (efrit-doctor--check
-        (null names) "model"
-        (if names
-            (format "%s is not among the models (%s)" efrit-claude-model
-                    (truncate-string-to-width (string-join names ", ") 200 nil nil t))
-          (format "%s; the endpoint lists no models (status %d)" efrit-claude-model status))
-        "M-x efrit-model chooses one of these; or set `efrit-claude-model'")))))
+    ((and `(,(or 401 403) . ,_) answer)
+     (efrit-doctor--check nil "endpoint"
+                          (concat "refused the key with " (efrit-provider-problem answer))
+                          "M-x efrit-add-key shows the key; or check the variable with it"))
+    (`(,status . ,_) (efrit-doctor--listed-model status))))
 
-(defun efrit-doctor-models ()
-  "Return the names of the models that the endpoint lists, or nil for none.
-Signal a `user-error' if it does not answer."
-  (pcase (efrit-doctor--ask-models nil)
-    ((and (pred stringp) problem)
-     (user-error "No server answers at %s (%s): start it, or give another address"
-                 efrit-claude-url problem))
-    (`(200 . ,body)
-     (let* ((object (ignore-errors (efrit-json-plist body)))
-            (models (and (listp object) (plist-get object :data))))
-       (and (vectorp models)
-            (delq nil (mapcar (lambda (model)
-                                (let ((id (ignore-errors (plist-get model :id))))
-                                  (and (stringp id) id)))
-                              models)))))))
+(defun efrit-doctor--listed-model (status)
+  "Check that the endpoint lists the model, if it lists any; return the finding.
+STATUS is that of its answer to a question for this model alone."
+  (let ((names (pcase (efrit-doctor--get-models "")
+                 (`(200 ,_ ,body) (mapcar #'car (efrit-provider-listed body))))))
+    (efrit-doctor--check
+     (or (null names) (member efrit-claude-model names)) "model"
+     (cond ((null names)
+            (format "%s; the endpoint lists no models (status %d)" efrit-claude-model status))
+           ((member efrit-claude-model names) efrit-claude-model)
+           (t (format "%s is not among the models (%s)" efrit-claude-model
+                      (truncate-string-to-width (string-join names ", ") 200 nil nil t))))
+     "M-x efrit-model chooses one of these; or set `efrit-claude-model'")))
 
-(defun efrit-doctor--ask-models (model)
-  "Request the endpoint's entry of MODEL, or its list of models if MODEL is nil.
-Return (STATUS . BODY), or an error text."
-  (let ((url (replace-regexp-in-string "/messages/?\\'" "/models" efrit-claude-url)))
-    (efrit-doctor--get (if model (concat url "/" (url-hexify-string model)) url))))
-
-(defun efrit-doctor--get (url)
-  "Get URL; return (STATUS . BODY), or an error text.
-Pass the headers to curl by standard input, since the key is among them."
-  (with-temp-buffer
-    (let* ((default-directory temporary-file-directory)
-           (process (make-process :name "efrit-doctor" :buffer (current-buffer) :noquery t
-                                  :command (list efrit-http-program "-q" "--config" "-")
-                                  :connection-type 'pipe :coding 'utf-8-unix
-                                  :sentinel #'ignore)))
-      (unwind-protect
-          (progn
-            (process-send-string
-             process
-             (efrit-http-options
-              url (efrit-endpoint-headers nil)
-              "show-error\n"
-              (efrit-http-option "max-time" (number-to-string efrit-doctor--seconds))
-              (efrit-http-option "max-filesize" "5000000")))
-            (process-send-eof process)
-            (while (accept-process-output process)))
-        (delete-process process))
-      (pcase (efrit-http-parse (buffer-string))
-        ((and `(,status ,_ ,body) (guard (eql 0 (process-exit-status process))))
-         (cons status body))
-        (_ (goto-char (point-max))
-           (skip-chars-backward "\n")
-           (buffer-substring (line-beginning-position) (point)))))))
+(defun efrit-doctor--get-models (path)
+  "Get PATH behind the endpoint's list of models, as `efrit-provider-ask' does."
+  (efrit-provider-ask
+   (concat (replace-regexp-in-string "/\\(?:messages\\|chat/completions\\)/*\\'" "" efrit-claude-url)
+           "/models" path)
+   (efrit-endpoint-headers)))
 
 (defun efrit-doctor--executable ()
   "Check that the sidecar's program is found; return the finding."
@@ -305,13 +270,14 @@ as in `efrit-doctor'."
             (efrit-doctor-check-found check)
             (if ok "" (concat " -> " (efrit-doctor-check-fix check))))))
 
-(defun efrit-doctor--show (report)
-  "Show REPORT in a buffer of its own."
-  (with-current-buffer (get-buffer-create "*efrit doctor*")
+(defun efrit-doctor--show (report name)
+  "Show REPORT in a buffer called NAME."
+  (with-current-buffer (get-buffer-create name)
     (efrit-set-buffer-text report)
     (special-mode)
     (setq word-wrap t)
-    (display-buffer (current-buffer))))
+    (when-let* ((window (display-buffer (current-buffer))))
+      (shrink-window-if-larger-than-buffer window))))
 
 ;;; Keys
 
@@ -320,26 +286,45 @@ as in `efrit-doctor'."
 (declare-function auth-source-forget-all-cached "auth-source" ())
 (declare-function epg-list-keys "epg" (context &optional name mode))
 
+(defvar-local efrit-setup--then nil
+  "Function that is called when this file of keys is saved.")
+
 ;;;###autoload
 (defun efrit-add-key ()
   "Open the file of keys at the line with the key of the endpoint.
 Add the line if it is missing; the person types the key and saves the file.
 Sessions that failed for want of a key then go on."
   (interactive)
-  (let ((host (efrit-endpoint-host))
-        (file (efrit-setup--key-file)))
+  (efrit-setup--open-keys (efrit-endpoint-host) #'efrit-setup--key-saved))
+
+(defun efrit-setup--open-keys (host then &optional why)
+  "Open the file of keys at the line with the key for HOST, added if missing.
+Call THEN when the file is saved.  WHY, a text, is shown before what to do."
+  (let ((file (efrit-setup--key-file host))
+        (text (substitute-command-keys
+               (format "%sType the key for %s at point, then \\[save-buffer]"
+                       (if why (concat why ".  ") "") host))))
     (efrit-setup--create file)
     (pop-to-buffer (find-file-noselect file))
     (efrit-setup--go-to-key host)
-    (setq header-line-format
-          (substitute-command-keys
-           (format " Type the key for %s at point, then \\[save-buffer]" host)))
-    (add-hook 'after-save-hook #'efrit-setup--key-saved nil t)
-    (message "%s" (substitute-command-keys
-                   (format "Type the key for %s at point, then \\[save-buffer]" host)))))
+    (setq header-line-format (concat " " (string-replace "%" "%%" text))
+          efrit-setup--then then)
+    (add-hook 'after-save-hook #'efrit-setup--keys-saved nil t)
+    (message "%s" text)))
 
-(defun efrit-setup--key-file ()
-  "Return the file of `auth-sources' for a new key.
+(defun efrit-setup--keys-saved ()
+  "Call the function that waits for this file of keys, now that it is saved."
+  (auth-source-forget-all-cached)
+  (funcall efrit-setup--then))
+
+(defun efrit-setup--close-keys ()
+  "Hide this file of keys, whose key was found."
+  (setq header-line-format nil)
+  (remove-hook 'after-save-hook #'efrit-setup--keys-saved t)
+  (quit-windows-on (current-buffer)))
+
+(defun efrit-setup--key-file (host)
+  "Return the file of `auth-sources' for a new key for HOST.
 Prefer one that exists, and an encrypted one if gpg has a secret key."
   (require 'auth-source)
   (let* ((files (seq-filter #'stringp
@@ -353,7 +338,7 @@ Prefer one that exists, and an encrypted one if gpg has a secret key."
                  (append encrypted plain)
                (append plain encrypted)))
         (user-error "`auth-sources' has no file: add the key there for the host %s and the user \
-apikey" (efrit-endpoint-host)))))
+apikey" host))))
 
 (defun efrit-setup--encrypted-p (file)
   "Return non-nil if FILE is encrypted by gpg."
@@ -386,73 +371,213 @@ apikey" (efrit-endpoint-host)))))
 
 (defun efrit-setup--key-saved ()
   "Have the sessions without a key go on with the key that was saved."
-  (auth-source-forget-all-cached)
   (let ((waiting (efrit-setup--waiting-loops)))
     (condition-case err
         (progn
-          (efrit-endpoint-headers nil)
-          (setq header-line-format nil)
-          (remove-hook 'after-save-hook #'efrit-setup--key-saved t)
-          (quit-windows-on (current-buffer))
+          (efrit-endpoint-headers)
+          (efrit-setup--close-keys)
           (mapc #'efrit-setup--go-on waiting)
           (message "The key is found%s" (if waiting "; the message is sent" "")))
       (efrit-no-key (message "%s" (cadr err))))))
 
-;;; Local servers
+;;; Adding a provider
 
-(defconst efrit-setup--servers
-  '(("http://127.0.0.1:11434" . "Ollama") ("http://127.0.0.1:8080" . "llama.cpp")
-    ("http://127.0.0.1:1234" . "LM Studio") ("http://127.0.0.1:8000" . "vLLM"))
-  "Addresses of local servers that speak the Messages API, with their names.")
+;; A server is asked for its models, one model for a few words by each API that
+;; the server may have, and then for what that model can hold.
+
+(defconst efrit-setup--most-models 40
+  "Most models of a server that are stored; of more, the chosen one is.")
 
 ;;;###autoload
-(defun efrit-use-local-server (url model)
-  "Use the server at URL, which speaks the Messages API, with its MODEL.
-Set `efrit-claude-url' and `efrit-claude-model' by Customize, and ask whether
-to save them.  Sessions that failed for want of a key then go on."
-  (interactive (let ((url (efrit-setup--read-url)))
-                 (list url (efrit-setup--read-model url))))
-  (efrit-setup--customize (list (cons 'efrit-claude-url url)
-                                (cons 'efrit-claude-model model)))
-  (let ((waiting (efrit-setup--waiting-loops)))
-    (dolist (loop waiting)
-      (efrit-loop-take-options loop)
-      (efrit-setup--go-on loop))
-    (message "New sessions use %s at %s%s" model url
-             (if waiting "; the message is sent" ""))))
+(defun efrit-add-provider (address)
+  "Try the server at ADDRESS, add it to `efrit-providers', and offer to use it.
+ADDRESS may be a host alone, or the name of a provider.  The server is asked for
+its models, and one of them for a few words.  If the server wants a key, the
+file of keys is opened for it first."
+  (interactive (list (efrit-setup--read-address
+                      "Address of the server, or name of a provider: "
+                      (efrit-provider-all))))
+  (efrit-for-a-person
+    (let ((found (efrit-provider-look address)))
+      (if (efrit-found-refusal found)
+          (efrit-setup--ask-for-key found address)
+        (efrit-setup--add found)))))
 
-(defun efrit-setup--read-url ()
-  "Ask for the address of a local server, and return its URL."
+;;;###autoload
+(defun efrit-use-local-server (address)
+  "Try the server at ADDRESS on this machine, add it, and offer to use it.
+This is `efrit-add-provider' with the addresses of local servers to choose from."
+  (interactive (list (efrit-setup--read-address
+                      "Address of the local server: "
+                      (seq-remove (lambda (provider) (plist-get (cdr provider) :key))
+                                  efrit-preset-providers))))
+  (efrit-add-provider address))
+
+(defun efrit-setup--read-address (prompt providers)
+  "Read an address with PROMPT; complete the names of PROVIDERS."
   (let* ((completion-extra-properties
           (list :annotation-function
-                (lambda (url) (concat "  " (cdr (assoc url efrit-setup--servers))))))
-         (url (string-trim (completing-read
-                            (format-prompt "Address of the server"
-                                           (caar efrit-setup--servers))
-                            efrit-setup--servers nil nil nil nil (caar efrit-setup--servers)))))
-    (unless (string-match-p "\\`https?://" url)
-      (setq url (concat "http://" url)))
-    (if (string-match-p "\\`https?://[^/]+/?\\'" url)
-        (concat (string-remove-suffix "/" url) "/v1/messages")
-      url)))
+                (lambda (name)
+                  (concat "  " (efrit-provider-base
+                                (plist-get (cdr (assoc name providers)) :url))))))
+         (address (string-trim (completing-read prompt providers))))
+    (when (string-empty-p address)
+      (user-error "There is no address: give one such as localhost:11434"))
+    address))
 
-(defun efrit-setup--read-model (url)
-  "Ask for a model of the server at URL, with completion if it lists its models.
-Signal a `user-error' if no server answers there."
-  (let* ((efrit-claude-url url)
-         (models (efrit-doctor-models))
-         (default (or (car models) efrit-claude-model)))
-    (completing-read (format-prompt "Model" default) models nil nil nil nil default)))
+(defun efrit-setup--ask-for-key (found address)
+  "Open the file of keys for the server of FOUND; then add the one at ADDRESS."
+  (let ((buffer (current-buffer)))
+    (efrit-setup--open-keys
+     (url-host (url-generic-parse-url (efrit-found-base found)))
+     (lambda ()
+       (efrit-setup--close-keys)
+       (with-current-buffer (if (buffer-live-p buffer) buffer (current-buffer))
+         (efrit-add-provider address)))
+     (format "The server said %s" (efrit-found-refusal found)))))
 
-(defun efrit-setup--customize (values)
-  "Set each option of VALUES, an alist, by Customize; ask whether to save them.
+(defun efrit-setup--add (found)
+  "Have the person choose a model of FOUND; try it, and add its provider."
+  (let ((model (efrit-setup--read-model found)))
+    (efrit-provider-try found model)
+    (efrit-provider-measure found model)
+    (efrit-doctor--show (efrit-setup--report found model) "*efrit provider*")
+    (let ((name (efrit-setup--read-name found)))
+      (efrit-setup--save (cons name (efrit-setup--plist found model)))
+      (efrit-setup--offer name model))))
+
+(defun efrit-setup--read-model (found)
+  "Ask for a model of FOUND, with completion if the server lists any."
+  (let* ((names (mapcar #'car (efrit-found-models found)))
+         (default (or (seq-find (lambda (name) (not (string-match-p "embed" name))) names)
+                      (car names)))
+         (model (string-trim
+                 (completing-read (if names (format-prompt "Model" default) "Model: ")
+                                  names nil nil nil nil default))))
+    (when (string-empty-p model)
+      (user-error "The model has no name"))
+    model))
+
+(defun efrit-setup--report (found model)
+  "Return lines about FOUND, as `efrit-provider-try' left it with MODEL."
+  (let ((sizes (cdr (assoc model (efrit-found-models found)))))
+    (concat
+     (format "%s\n\n" (string-join (delq nil (list (efrit-found-kind found)
+                                                  (efrit-found-url found)))
+                                   " at "))
+     (efrit-doctor--table
+      (list
+       (efrit-doctor--check t "API" (if (eq (efrit-found-api found) 'chat) "Chat Completions"
+                                      "Messages")
+                            nil)
+       (efrit-doctor--check t "model" (efrit-permissions-visible model t) nil)
+       (efrit-doctor--check (efrit-found-streaming found) "streaming"
+                            (if (efrit-found-streaming found) "yes" "no")
+                            "replies come whole, at their end")
+       (efrit-doctor--check (efrit-found-tools found) "tools"
+                            (if (efrit-found-tools found) "taken"
+                              (concat "refused: " (efrit-found-no-tools found)))
+                            "choose another model: without tools it can only talk")
+       (efrit-doctor--check (plist-get sizes :window) "window" (efrit-setup--window-text found sizes)
+                            "see the server's documentation, and set `:window' in \
+`efrit-providers'")
+       (efrit-doctor--check (efrit-found-usage found) "usage"
+                            (if (efrit-found-usage found) "counted" "not counted")
+                            "tokens are estimated; the cost stays unknown"))))))
+
+(defun efrit-setup--window-text (found sizes)
+  "Return a text about SIZES, the plist of a model of FOUND."
+  (let ((window (plist-get sizes :window))
+        (most (plist-get sizes :max-output)))
+    (cond ((null window) "the server does not say")
+          (t (string-join (delq nil (list (efrit-show-number window) "tokens"
+                                          (efrit-found-caution found)
+                                          (and most (format "and replies up to %s"
+                                                            (efrit-show-number most)))))
+                          " ")))))
+
+(defun efrit-setup--read-name (found)
+  "Ask for a name of the provider of FOUND that no other address has."
+  (let* ((default (efrit-setup--default-name found))
+         (name (string-trim (read-string (format-prompt "Name of the provider" default)
+                                         nil nil default)))
+         (other (plist-get (cdr (assoc name efrit-providers)) :url)))
+    (cond ((string-match-p "\\`\\'\\|/" name)
+           (user-error "The name of a provider has no slash, and is not empty"))
+          ((or (member other (list nil (efrit-found-url found)))
+               (y-or-n-p (format "Replace %s, which is at %s? " name other)))
+           name)
+          (t (efrit-setup--read-name found)))))
+
+(defun efrit-setup--default-name (found)
+  "Return a name for the provider of FOUND: a preset's, or of program and host."
+  (let ((host (url-host (url-generic-parse-url (efrit-found-base found)))))
+    (or (efrit-found-preset found)
+        (and (efrit-found-kind found)
+             (format "%s-%s" (downcase (string-replace " " "" (efrit-found-kind found))) host))
+        host)))
+
+(defun efrit-setup--plist (found model)
+  "Return the plist in `efrit-providers' for the provider of FOUND with MODEL.
+The models of a provider whose key has a name are in the sidecar's price list,
+and without features in its preset, it has those that `auto' stands for."
+  (let* ((preset (efrit-provider-plist (efrit-found-preset found)))
+         (key (plist-get preset :key))
+         (models (efrit-found-models found))
+         (own (list (or (assoc model models) (list model)))))
+    (append (list :url (efrit-found-url found) :api (efrit-found-api found))
+            (and (or (null key) (plist-member preset :features))
+                 (list :features (efrit-found-features found)))
+            (and (plist-get preset :headers) (list :headers (plist-get preset :headers)))
+            (if key (list :key key)
+              (list :models (if (<= (length models) efrit-setup--most-models)
+                                (append own (assoc-delete-all model (copy-sequence models)))
+                              own))))))
+
+(defun efrit-setup--save (provider)
+  "Put PROVIDER, a cons of its name and plist, first into `efrit-providers'.
+Save that by Customize."
+  (customize-save-variable
+   'efrit-providers
+   (cons provider (assoc-delete-all (car provider) (copy-sequence efrit-providers)))))
+
+(defconst efrit-setup--uses
+  '(("this session and new ones" here new) ("this session" here) ("new sessions" new)
+    ("nothing yet"))
+  "Answers to the question what is to use a provider, with their meanings.")
+
+(defun efrit-setup--offer (name model)
+  "Ask what is to use MODEL of the provider NAME, and have it do so.
+Sessions that failed for want of a key go on with it if new sessions use it."
+  (let* ((loop (ignore-errors (efrit-loop-current)))
+         (uses (seq-filter (lambda (use) (or loop (not (memq 'here use)))) efrit-setup--uses))
+         (label (efrit-provider-label name model))
+         (use (cdr (assoc (completing-read (format-prompt "%s is added.  Use it for" (caar uses)
+                                                          label)
+                                           uses nil t nil nil (caar uses))
+                          uses)))
+         (waiting (efrit-setup--waiting-loops))
+         (loops (delq nil (delete-dups (append (and (memq 'here use) (list loop))
+                                               (and (memq 'new use) waiting))))))
+    (when (memq 'new use)
+      (efrit-provider-use nil name model)
+      (efrit-setup--keep (efrit-provider-options name model)))
+    (dolist (loop loops)
+      (efrit-choose-model loop name model)
+      (when (memq loop waiting)
+        (efrit-setup--go-on loop)))
+    (message "%s is added%s" label
+             (cond ((null use) "; M-x efrit-model chooses it")
+                   ((seq-intersection loops waiting) ", and the message is sent")
+                   (t ", and used")))))
+
+(defun efrit-setup--keep (options)
+  "Ask whether to save OPTIONS, an alist, for later sessions of Emacs.
 An Emacs without an init file, as with -Q, cannot save them."
-  (let ((save (and (or user-init-file custom-file)
-                   (y-or-n-p "Save this for later sessions of Emacs, too? "))))
-    (pcase-dolist (`(,option . ,value) values)
-      (if save
-          (customize-save-variable option value)
-        (customize-set-variable option value)))))
+  (when (and user-init-file
+             (y-or-n-p "Use it in later sessions of Emacs, too? "))
+    (dolist (option options)
+      (customize-save-variable (car option) (default-value (car option))))))
 
 ;;; Sessions
 

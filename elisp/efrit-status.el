@@ -195,34 +195,54 @@ If something was paid anew, say in which turn last, and why."
                                    (efrit-show-paid-anew loss)))))))
 
 (defun efrit-show-cost (loop)
-  "Return the cost of LOOP's session with the tokens paid, as text; nil if unknown."
+  "Return the cost of LOOP's session with the tokens paid, as text.
+Return nil before its first reply."
   (let ((usage (efrit-loop-usage loop))
         (loss (efrit-loop-paid-anew loop)))
     (cl-flet ((tokens (&rest names)
                 (efrit-show-tokens (apply #'+ (mapcar (lambda (name) (or (plist-get usage name) 0))
                                                       names)))))
-      (and (efrit-show-cache-share loop)
-           (concat (format "%s for %s in, %s from cache, %s out" (efrit-gauge--cost loop)
+      (if (efrit-show-cache-share loop)
+          (concat (format "%s for %s in, %s from cache, %s out"
+                           (if (plist-get usage :dollars) (efrit-gauge--cost loop) "unknown")
                            (tokens :input_tokens :cache_creation_input_tokens)
                            (tokens :cache_read_input_tokens)
                            (tokens :output_tokens))
                    (and loss (format "; %s paid anew in turn %d"
                                      (efrit-show-tokens (plist-get loss :tokens))
-                                     (plist-get loss :turn))))))))
+                                     (plist-get loss :turn)))
+                   (and (efrit-show--unreported loop)
+                        (concat "; " (efrit-show--unreported loop))))
+        (and (efrit-show--unreported loop)
+             (concat "unknown: " (efrit-show--unreported loop)))))))
+
+(defun efrit-show--unreported (loop)
+  "Return a text about the replies of LOOP that came without usage, or nil."
+  (let ((count (plist-get (efrit-loop-usage loop) :unreported)))
+    (and count
+         (format "%s came without usage" (if (= count 1) "1 reply" (format "%d replies" count))))))
 
 (defun efrit-show-summary (loop)
   "Return lines about LOOP: budget, price, session, epoch, output and cache."
-  (let ((usage (efrit-loop-usage loop))
-        (cache (efrit-show-cache loop)))
+  (let ((cache (efrit-show-cache loop)))
     (string-join
      (delq nil
            (list (efrit-show-gauge loop)
                  (plist-get (efrit-loop-budget loop) :summary)
-                 (format "session %s, epoch %d, %s tokens written by the model%s"
+                 (format "session %s, epoch %d, %s%s"
                          (efrit-loop-id loop) (efrit-loop-epoch loop)
-                         (efrit-show-tokens (or (plist-get usage :output_tokens) 0))
+                         (efrit-show--written loop)
                          (if cache (concat ", " cache) ""))))
      "\n")))
+
+(defun efrit-show--written (loop)
+  "Return how many tokens the model of LOOP wrote, as text."
+  (let ((count (or (plist-get (efrit-loop-usage loop) :output_tokens) 0))
+        (unreported (efrit-show--unreported loop)))
+    (if (and unreported (= count 0))
+        (concat "tokens unknown: " unreported)
+      (concat (efrit-show-tokens count) " tokens written by the model"
+              (if unreported (format " (%s)" unreported) "")))))
 
 (defun efrit-show--argument (name value)
   "Return the argument NAME, a keyword, with VALUE as short text on one line."
@@ -323,7 +343,7 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
   "Return the cost of LOOP's session as text; \"\" before its first reply."
   (let ((usage (efrit-loop-usage loop)))
     (cond ((plist-get usage :dollars) (format "$%.2f" (plist-get usage :dollars)))
-          (usage "price not known")
+          (usage "cost unknown")
           (t ""))))
 
 ;;; Tool calls in words
@@ -775,6 +795,7 @@ Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
 ;; the buffers of its project.  When a session in no visible window asks or ends,
 ;; the echo area or the desktop says so; no window changes.
 
+(declare-function notifications-get-capabilities "notifications" (&optional bus))
 (declare-function notifications-notify "notifications" (&rest params))
 
 (defvar efrit-presence-loops nil
@@ -887,8 +908,17 @@ A session's own buffer says elsewhere in its mode line what it does."
                (getenv "DBUS_SESSION_BUS_ADDRESS")
                (require 'notifications nil t)
                (ignore-errors
-                 (notifications-notify :title "Efrit" :body text :app-name "Emacs")))
+                 (notifications-notify :title "Efrit" :app-name "Emacs"
+                                       :body (efrit-presence--notification-body text))))
     (message "Efrit: %s" text)))
+
+(defun efrit-presence--notification-body (text)
+  "Return TEXT as a notification's body, so that the desktop shows its characters."
+  (if (memq :body-markup (notifications-get-capabilities))
+      (replace-regexp-in-string
+       "[&<>]" (lambda (char) (cdr (assoc char '(("&" . "&amp;") ("<" . "&lt;") (">" . "&gt;")))))
+       text t t)
+    text))
 
 (provide 'efrit-status)
 ;;; efrit-status.el ends here

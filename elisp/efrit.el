@@ -314,9 +314,10 @@ Of a longer file the beginning is sent, with a note that names the file."
   "Size in bytes of the largest file that the edit tools change."
   :type 'natnum :risky t)
 
-(defcustom efrit-change-keep-buffers t
-  "Non-nil means keep buffers that were opened for an edit.
-Undo in such a buffer undoes the edits of the model, step by step."
+(defcustom efrit-change-keep-buffers nil
+  "Non-nil means visit each file that an edit changed, and keep its buffer.
+Files on other machines are not visited, and an edit needs no buffer.  Undo in a
+buffer undoes the edits that were made in it, step by step."
   :type 'boolean)
 
 (defcustom efrit-edit-unsaved-buffers 'leave
@@ -557,12 +558,13 @@ Prices and windows are looked up by it, and estimates learnt for it."
 Each is a list of a name and a plist: `:url', the whole address; `:api',
 `messages' or `chat'; `:features', as `efrit-claude-features'; `:key', an
 environment variable with the key, if `auth-source' has none for the host;
-and `:models', lists of a name and a plist with `:window' and `:max-output'
-in tokens.  Without `:models', the sidecar's price list is asked for them.
+`:headers', as `efrit-claude-headers'; and `:models', lists of a name and a
+plist with `:window' and `:max-output' in tokens.  Without `:models', the
+sidecar's price list is asked for them.
 \\[efrit-add-provider] asks a server, and adds what it finds."
   :type '(alist :key-type (string :tag "Name")
                 :value-type (plist :options ((:url string) (:api symbol) (:features sexp)
-                                             (:key string) (:models sexp))))
+                                             (:key string) (:headers sexp) (:models sexp))))
   :risky t)
 
 (defcustom efrit-small-window 16000
@@ -640,8 +642,9 @@ folder, such as the one for temporary files: others could create it first."
                  (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
 
 (defcustom efrit-claude-thinking-display "summarized"
-  "Form in which the API sends thinking: summarized, as updates, or omitted."
-  :type '(choice (const "summarized") (const "updates") (const "omitted")))
+  "Form in which the API sends thinking: summarized, as updates, or omitted.
+With \"off\", the model does not think, or as little as it allows."
+  :type '(choice (const "summarized") (const "updates") (const "omitted") (const "off")))
 
 (defcustom efrit-claude-task-budget nil
   "Tokens of the countdown that the API shows the model; nil: no countdown.
@@ -1130,10 +1133,10 @@ could lose it while it reads the output of a process."
                  ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
                  ("efrit-permissions" efrit-permissions-forget)
-                 ("efrit-sessions" efrit-resume efrit-sessions efrit-memory-search
+                 ("efrit-sessions" efrit-export efrit-resume efrit-sessions efrit-memory-search
                   efrit-memory-timeline efrit-memory-save efrit-context-pack)
-                 ("efrit-setup" efrit-doctor efrit-add-key efrit-use-local-server efrit-demo
-                  efrit-demo-end)
+                 ("efrit-setup" efrit-doctor efrit-add-key efrit-add-provider
+                  efrit-use-local-server efrit-demo efrit-demo-end)
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
                  ("efrit-undo" efrit-redo efrit-undo efrit-undo-session)

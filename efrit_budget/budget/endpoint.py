@@ -65,10 +65,12 @@ class Endpoint:
                 task_budgets=False,
             )
         listed = listed_window(model.name, self.provider) if self.provider else None
-        window = self.window or listed or model.window
+        own_window = self.window or listed
+        window = own_window or model.window
         return replace(
             model,
             window=window,
+            window_known=own_window is not None or model.window_known,
             max_output=min(self.max_output or model.max_output, window),
         )
 

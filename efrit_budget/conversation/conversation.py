@@ -143,10 +143,13 @@ class Conversation:
             return {"turns": list_turns(connection, window, bounds.calibration)}
 
     def status(self, session: Session, *, price: bool) -> JsonObject:
-        """Return budget, usage, time of the latest turn and todo list; with `price` the dollars."""
+        """Return budget, usage, latest model, time of its turn, todos; with `price` the dollars."""
         with self._database.reading() as connection:
+            window = windows.load(connection, session.id)
             return {
                 "budget": self.budget(session),
+                "model": window.model,
+                "provider": stored_endpoint(window.endpoint).provider,
                 "last_turn": turns.find_last_time(connection, session.id),
                 "todos": calls.find_todos(connection, session.id),
                 **session_usage(connection, session.id, price=price),

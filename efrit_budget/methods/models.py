@@ -62,6 +62,7 @@ class ModelMethods:
         return {
             "name": name,
             "window": model.window,
+            "window_known": model.window_known,
             "max_output": model.max_output,
             "adaptive_thinking": model.adaptive_thinking,
             "dollars": million_prices(name, endpoint.provider),

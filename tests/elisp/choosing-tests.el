@@ -78,26 +78,35 @@ text = \"Done.\"
                          (efrit-loop-option (efrit-test-loop) 'efrit-claude-model))))
       (set-default 'efrit-claude-model before))))
 
+(defun choosing-tests--offered (choice)
+  "Call `efrit-model', answer CHOICE, and return what it offered.
+It is an alist from candidates to their annotations, in order."
+  (let (offered)
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (prompt table &rest _)
+                 (should (string-match-p "\\`Model of this session (now .*; prices for" prompt))
+                 (setq offered
+                       (mapcar (pcase-lambda (`(,candidate ,prefix ,suffix))
+                                 (should (equal "" prefix))
+                                 (cons candidate suffix))
+                               (funcall (completion-metadata-get (completion-metadata "" table nil)
+                                                                 'affixation-function)
+                                        (all-completions "" table))))
+                 choice)))
+      (call-interactively #'efrit-model))
+    offered))
+
 (ert-deftest efrit-model-offers-the-known-models-with-their-prices ()
   (efrit-viewing-with-view choosing-tests--two
-    (let (names annotate)
-      (cl-letf (((symbol-function 'completing-read)
-                 (lambda (prompt table &rest _)
-                   (should (equal "Model of this session (now claude-sonnet-5-5): " prompt))
-                   (setq names (all-completions "" table)
-                         annotate (completion-metadata-get (completion-metadata "" table nil)
-                                                           'annotation-function))
-                   "claude-opus-5-5")))
-        (call-interactively #'efrit-model))
-      (should (member "claude-haiku-5-5" names))
-      (should (member "claude-opus-5-5" names))
-      (should (string-match-p "1\\.0M window  \\$4\\.00 in  \\$0\\.20 cached  \\$20\\.00 out"
-                              (funcall annotate "claude-opus-5-5")))
-      (should (string-match-p "now\\'" (funcall annotate "claude-sonnet-5-5"))))
+    (let ((offered (choosing-tests--offered "claude-opus-5-5")))
+      (should (assoc "claude-haiku-5-5" offered))
+      (should (string-match-p "\\` +1\\.0M window  \\$4\\.00 in \\$20\\.00 out  \\$0\\.20 cached\\'"
+                              (cdr (assoc "claude-opus-5-5" offered))))
+      (should (string-match-p "\\` +now  1\\.0M window " (cdr (assoc "claude-sonnet-5-5" offered)))))
     (efrit-viewing-shows "The model is claude-opus-5-5, at $4.00 in and $20.00 out")
     (should-not (string-search "sent anew" (efrit-viewing-view-text)))))
 
-(ert-deftest efrit-resume-says-that-the-model-is-not-that-of-the-last-turn ()
+(ert-deftest efrit-resume-goes-on-with-the-model-of-the-last-turn-and-says-so ()
   (efrit-viewing-with-view choosing-tests--two
     (efrit-model "claude-opus-5-5")
     (efrit-viewing-type "Go.")
@@ -114,15 +123,13 @@ text = \"Done.\"
               (progn
                 (efrit-viewing-shows "One.")
                 (efrit-viewing-in-order
-                 "Go." "One." (format "— The model is %s; that of the last turn was claude-opus-5-5."
-                                      (default-value 'efrit-claude-model)))
-                (choosing-tests--press "M-x efrit-model RET claude-opus-5-5 RET")
+                 "Go." "One." "— The model is claude-opus-5-5, as in the last turn.")
                 (efrit-viewing-type "Again.")
                 (efrit-viewing-shows "Two.")
                 (should (equal '("claude-opus-5-5" "claude-opus-5-5") (choosing-tests--models)))
-                ;; It is in this Emacs already, with its model.
+                ;; It is in this Emacs already.
                 (choosing-tests--press "M-x efrit-resume RET RET")
-                (should (= 1 (efrit-viewing-count "that of the last turn was"))))
+                (should (= 1 (efrit-viewing-count "as in the last turn"))))
             (kill-buffer)))))))
 
 (ert-deftest efrit-model-takes-a-name-that-is-not-known ()
@@ -216,6 +223,9 @@ paid anew, for .* more: the model changed"
       (should-not (gethash "output_config" (car bodies)))
       (should (equal "low" (gethash "effort" (gethash "output_config" (cadr bodies)))))
       (should (equal "omitted" (gethash "display" (gethash "thinking" (cadr bodies))))))
+    (choosing-tests--press "M-x efrit-thinking RET off RET")
+    (efrit-viewing-shows "Thinking is off; some models still report between tool calls.")
+    (should (equal "off" (efrit-loop-option view-loop 'efrit-claude-thinking-display)))
     (choosing-tests--press "M-x efrit-effort RET the SPC API's SPC default RET")
     (should-not (efrit-loop-option view-loop 'efrit-claude-effort))))
 
@@ -248,6 +258,39 @@ text = \"Done.\"
     (should (equal 0.5 (efrit-loop-option view-loop 'efrit-max-dollars)))
     (efrit-continue view-loop)
     (should (eq 'idle (efrit-test-rest view-loop)))))
+
+(ert-deftest efrit-limit-changes-the-budget-of-a-session-that-is-open ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (should (string-search "k/70k" (efrit-show-gauge view-loop 80)))
+    (choosing-tests--press "M-x efrit-limit RET total RET 50000 RET")
+    (efrit-viewing-shows "Tokens of the whole budget: 50000.")
+    (should (string-search "k/35k" (efrit-show-gauge view-loop 80)))
+    (choosing-tests--press "M-x efrit-limit RET tool SPC call RET 700 RET")
+    (let ((limits (plist-get (efrit-test-session-status (efrit-loop-id view-loop)) :limits)))
+      (should (equal '(50000 20000 700)
+                     (mapcar (lambda (key) (plist-get limits key))
+                             '(:total :tool_results :per_tool_default)))))
+    (efrit-limit "total" 8000)
+    (efrit-viewing-shows "Tokens of the whole budget: 8000.  The next turn compacts.")))
+
+(ert-deftest efrit-limit-says-which-limit-of-the-budget-does-not-fit ()
+  (efrit-viewing-with-view choosing-tests--two
+    (pcase-dolist (`(,name ,value ,reason)
+                   '(("tool results" 90000 "more than the total 100,000: .*tool_results 90,000")
+                     ("total" 10 "limits.total")
+                     ("history" nil "needs a number")
+                     ("speed" 1 "There is no limit speed")))
+      (ert-info (name)
+        (should (string-match-p reason (cadr (should-error (efrit-limit name value)
+                                                           :type 'user-error))))))
+    (should (string-match-p "budget.tool_results"
+                            (cadr (should-error (efrit-limit "tool results" 1 t)
+                                                :type 'user-error))))
+    (let ((efrit-budget-total-target 100000))
+      (efrit-limit "total" 90000 t)
+      (should (equal 90000 efrit-budget-total-target)))))
 
 ;;; The menu
 

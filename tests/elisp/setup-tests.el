@@ -14,8 +14,8 @@
 (require 'efrit-backend)
 (require 'efrit-setup)
 
-(defconst efrit-setup-tests--script "[[reply]]\ntext = \"It holds a line.\"\n"
-  "The scenario of a model that answers once.")
+(defconst efrit-setup-tests--script "[[reply]]\nrepeat = 2\ntext = \"It holds a line.\"\n"
+  "The scenario of a model that answers when it is tried, and once more.")
 
 (defmacro efrit-setup-tests--without-key (&rest body)
   "Run BODY in the view of a loop that has sent a message without a key.
@@ -90,22 +90,33 @@ login apikey password sk-old\n"))
 (ert-deftest efrit-setup-a-local-server-takes-the-message ()
   (efrit-setup-tests--without-key
     (let ((answers (list (string-remove-suffix "/v1/messages" efrit-claude-url)
-                         "claude-haiku-4-5"))
+                         "claude-haiku-4-5" "cellar" "this session and new ones"))
           (efrit-endpoint--vendor "api.anthropic.com")
-          (efrit-claude-model efrit-claude-model)
+          (efrit-providers nil)
           (user-init-file nil)
-          (custom-file nil))
-      (setq efrit-claude-url "https://api.anthropic.com/v1/messages")
-      (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) (pop answers))))
-        (efrit-setup-tests--push "[use a local server]"))
-      (should (string-match-p "\\`http://127\\..*/v1/messages\\'" efrit-claude-url))
-      (efrit-viewing-shows "It holds a line.")
-      (should (eq 'idle (efrit-test-rest view-loop)))
-      (should (equal "claude-haiku-4-5"
-                     (gethash "model" (gethash "body" (car (last (efrit-test-sent))))))))))
+          (custom-file nil)
+          (before (mapcar (lambda (option) (cons option (symbol-value option)))
+                          efrit-loop-own-options)))
+      (unwind-protect
+          (save-window-excursion
+            (setq efrit-claude-url "https://api.anthropic.com/v1/messages")
+            (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) (pop answers)))
+                      ((symbol-function 'read-string) (lambda (&rest _) (pop answers))))
+              (efrit-setup-tests--push "[use a local server]"))
+            (should-not answers)
+            (should (string-match-p "\\`http://127\\..*/v1/chat/completions\\'" efrit-claude-url))
+            (should (eq 'chat efrit-endpoint-api))
+            (efrit-viewing-shows "It holds a line.")
+            (should (eq 'idle (efrit-test-rest view-loop)))
+            (efrit-viewing-in-order "The model is cellar/claude-haiku-4-5" "It holds a line.")
+            (should (equal "claude-haiku-4-5"
+                           (gethash "model" (gethash "body" (car (last (efrit-test-sent))))))))
+        (kill-buffer "*efrit provider*")
+        (pcase-dolist (`(,option . ,value) before)
+          (set option value))))))
 
 (ert-deftest efrit-setup-a-local-server-that-is-off-is-an-error ()
-  (should-error (efrit-setup--read-model "http://127.0.0.1:1/v1/messages") :type 'user-error))
+  (should-error (efrit-use-local-server "http://127.0.0.1:1/v1/messages") :type 'user-error))
 
 (provide 'setup-tests)
 ;;; setup-tests.el ends here

@@ -227,12 +227,23 @@ what the endpoint has to be sent in a header, or nil."
                                                 (or (car answer) 404)
                                                 (length (cadr answer)) (or (cadr answer) ""))))
                               (process-send-eof client)))))
-         (efrit-claude-url (format "http://127.0.0.1:%s/v1/messages"
-                                   (process-contact server :service)))
+         (address (format "http://127.0.0.1:%s/v1" (process-contact server :service)))
          (auth-sources nil))
     (unwind-protect
-        (efrit-doctor--table (efrit-doctor-endpoint))
+        (let ((found (let ((efrit-claude-url (concat address "/messages")))
+                       (efrit-doctor--table (efrit-doctor-endpoint)))))
+          ;; It is the same in the other API.
+          (let ((efrit-claude-url (concat address "/chat/completions"))
+                (efrit-endpoint-api 'chat))
+            (should (equal (efrit-start-tests--without-address found)
+                           (efrit-start-tests--without-address
+                            (efrit-doctor--table (efrit-doctor-endpoint))))))
+          found)
       (delete-process server))))
+
+(defun efrit-start-tests--without-address (report)
+  "Return REPORT, a table of the doctor's, without its line about the address."
+  (replace-regexp-in-string "^.* address .*\n" "" report))
 
 (ert-deftest efrit-start-doctor-asks-the-endpoint-for-the-model-and-shows-it-the-key ()
   (let ((efrit-claude-model "one"))
@@ -242,6 +253,9 @@ what the endpoint has to be sent in a header, or nil."
              "problem +model +one is not among the models (two, three) -> M-x efrit-model"
              (efrit-start-tests--endpoint
               '(("/v1/models" 200 "{\"data\":[{\"id\":\"two\"},{\"id\":\"three\"},7]}")))))
+    (should (string-match-p "ok +model +one$"
+                            (efrit-start-tests--endpoint
+                             '(("/v1/models" 200 "{\"data\":[{\"id\":\"two\"},{\"id\":\"one\"}]}")))))
     (should (string-match-p "ok +model +one; .*404" (efrit-start-tests--endpoint nil)))
     (should (string-match-p "problem +endpoint +refused the key with 401"
                             (efrit-start-tests--endpoint nil "sk-mine")))
@@ -257,7 +271,9 @@ what the endpoint has to be sent in a header, or nil."
                    '(("https://api.anthropic.com/v1/messages"
                       . "problem +key .*There is no key for api.anthropic.com: put .machine api.anthropic.com")
                      ("localhost:1/v1/messages" . "problem +address .*must begin with http")
-                     ("http://127.0.0.1:1/" . "problem +address .*add the path")
+                     ("http://127.0.0.1:1/" . "problem +address .*efrit-add-provider finds path and API")
+                     ("http://127.0.0.1:1/v1/chat/completions"
+                      . "problem +address .*for the API messages -> M-x efrit-add-provider")
                      ("http://127.0.0.1:1/v1/messages" . "problem +endpoint .*[Cc]onnect")))
       (let* ((efrit-claude-url url)
              (found (efrit-doctor-endpoint)))

@@ -355,7 +355,7 @@ text = \"Both are done.\"
   (let ((loop (efrit-loop-make "id" temporary-file-directory)))
     (should (string-search "?/? · budget not known yet · claude" (efrit-show-gauge loop)))
     (setf (efrit-loop-usage loop) '(:dollars nil :input_tokens 5))
-    (should (string-search " · price not known · claude" (efrit-show-gauge loop)))))
+    (should (string-search " · cost unknown · claude" (efrit-show-gauge loop)))))
 
 (ert-deftest efrit-view-bars-fill-smoothly-and-only-when-all-is-used ()
   "A little is seen, and less than the whole is not all of the bar."
