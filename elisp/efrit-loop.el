@@ -85,6 +85,7 @@ string, or nil if it has none yet."
     (beginning begun      waiting     efrit-turn--request)
     (beginning halted     idle        nil)
     (beginning failed     failed      nil)
+    (beginning again      beginning   efrit-turn--begin)
     (beginning stop       beginning   efrit-turn--stop-soon)
     (waiting   event      streaming   nil)
     (waiting   retry      retrying    nil)
@@ -456,10 +457,14 @@ has begun meanwhile.  Without FAILURE an error stops the loop."
       ((error quit) (efrit-loop--sidecar-failed loop err) nil))))
 
 (defun efrit-loop--sidecar-failed (loop err)
-  "Stop LOOP because a call of the sidecar failed with ERR."
+  "Stop LOOP because a call of the sidecar failed with ERR.
+If the sidecar died while a turn began, begin that again with a new one."
   (setf (efrit-loop-stale loop) t)
-  (unless (and (efrit-loop-stopping loop)
-               (efrit-loop-handle loop 'halted))
+  (unless (or (and (efrit-loop-stopping loop)
+                   (efrit-loop-handle loop 'halted))
+              (and (eq (car err) 'efrit-sidecar-died)
+                   (not (efrit-sidecar-given-up-p (efrit-loop-id loop)))
+                   (efrit-loop-handle loop 'again)))
     (efrit-loop-handle loop 'failed (efrit-error-text err))))
 
 (defun efrit-loop-call-again (loop method params success &optional failure tries)

@@ -795,6 +795,7 @@ Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
 ;; the buffers of its project.  When a session in no visible window asks or ends,
 ;; the echo area or the desktop says so; no window changes.
 
+(declare-function notifications-get-capabilities "notifications" (&optional bus))
 (declare-function notifications-notify "notifications" (&rest params))
 
 (defvar efrit-presence-loops nil
@@ -907,8 +908,17 @@ A session's own buffer says elsewhere in its mode line what it does."
                (getenv "DBUS_SESSION_BUS_ADDRESS")
                (require 'notifications nil t)
                (ignore-errors
-                 (notifications-notify :title "Efrit" :body text :app-name "Emacs")))
+                 (notifications-notify :title "Efrit" :app-name "Emacs"
+                                       :body (efrit-presence--notification-body text))))
     (message "Efrit: %s" text)))
+
+(defun efrit-presence--notification-body (text)
+  "Return TEXT as a notification's body, so that the desktop shows its characters."
+  (if (memq :body-markup (notifications-get-capabilities))
+      (replace-regexp-in-string
+       "[&<>]" (lambda (char) (cdr (assoc char '(("&" . "&amp;") ("<" . "&lt;") (">" . "&gt;")))))
+       text t t)
+    text))
 
 (provide 'efrit-status)
 ;;; efrit-status.el ends here

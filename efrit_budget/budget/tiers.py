@@ -126,6 +126,12 @@ class Limits:
             floor=max(1, self.floor * rest // others),
         )
 
+    def shares(self, total: int) -> dict[Tier, int | None]:
+        """Return the size of each tier for another total; None is its default size."""
+        if total != self.total and self.tiers == tier_sizes(self.total, {}):
+            return dict.fromkeys(Tier)
+        return {tier: size * total // self.total for tier, size in self.tiers.items()}
+
     def as_dict(self) -> JsonObject:
         """Return the limits by name, each tier among them."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}

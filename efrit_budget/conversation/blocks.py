@@ -2,7 +2,7 @@
 
 import json
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.families import Family
 from efrit_budget.errors import Json, JsonObject
 
 IMAGE_TOKENS = 1_600
@@ -14,13 +14,13 @@ OF_REPLIES = THINKING | {"text", "tool_use"}
 """The types of blocks that replies to our requests have."""
 
 
-def block_estimate(block: JsonObject) -> int:
+def block_estimate(block: JsonObject, family: Family) -> int:
     """Return a block's estimated tokens."""
     if block.get("type") == "text":
-        return estimate(block["text"])
+        return family.estimate(block["text"])
     if block.get("type") == "image":
         return IMAGE_TOKENS
-    return estimate(valid_json(block))
+    return family.estimate(valid_json(block))
 
 
 def valid_json(value: Json, separators: tuple[str, str] | None = None) -> str:

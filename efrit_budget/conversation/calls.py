@@ -119,6 +119,15 @@ def point_latest(
 # Calls of a session
 
 
+def list_ids(connection: Connection, session_id: str) -> list[str]:
+    """Return the tool use ids of all calls that have a result or another answer."""
+    rows = connection.execute(
+        "SELECT tool_use_id FROM calls WHERE session_id = ? AND delivered IS NOT NULL",
+        (session_id,),
+    )
+    return [row["tool_use_id"] for row in rows]
+
+
 def list_page(
     connection: Connection,
     session_id: str,

@@ -34,7 +34,7 @@ def store(
     Return the window with its next handle, and a note for the person on each cut text.
     """
     window, blocks, notes = _fit_to_tier(connection, window, blocks, bounds)
-    raw = sum(block_estimate(block) for block in blocks)
+    raw = sum(block_estimate(block, bounds.family) for block in blocks)
     key = (window.session_id, window.turn, Phase.REQUEST)
     segments.insert(connection, Segment(*key, "user", valid_json(blocks), raw, raw, window.clock))
     return window, notes
@@ -52,7 +52,7 @@ def _fit_to_tier(
     """
     blocks = list(blocks)
     notes: list[str] = []
-    costs = [bounds.calibration.tokens(block_estimate(block)) for block in blocks]
+    costs = [bounds.block_cost(block) for block in blocks]
     texts = [index for index, block in enumerate(blocks) if block.get("type") == "text"]
     for index in sorted(texts, key=lambda index: -costs[index]):
         over = sum(costs) - bounds.limits.of(Tier.USER_MESSAGE)

@@ -145,6 +145,11 @@ def update(connection: Connection, session_id: str, **columns: Json) -> None:
         raise _not_found(session_id)
 
 
+def set_limits(connection: Connection, session_id: str, limits: Limits) -> None:
+    """Store other limits of a session; raise if it was deleted meanwhile."""
+    update(connection, session_id, limits=encode_limits(limits))
+
+
 def next_number(connection: Connection, session_id: str, counter: str) -> int:
     """Raise a counter of a session and return it; a number is never given again.
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
-from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import dearest
 from efrit_budget.characters import one_line_each, sound_text
 from efrit_budget.conversation import calls, tool_uses, windows
@@ -117,6 +116,7 @@ class EntryDraft:
         A result that comes after the conversation has gone on without it stays out of the window.
         """
         call, new, clock = self._ended.call, self._ended.new, window.clock + 1
+        bounds = self._ended.allowance.bounds
         if row is not None and row["ended"] is not None:  # it was answered without this result
             tool_uses.set_aside(connection, call.session_id, call.tool_use_id)
             row = None
@@ -134,7 +134,7 @@ class EntryDraft:
             results.put(connection, call.session_id, self.number, call.tool, new)
         state = PieceState.FULL if in_window else PieceState.GONE
         calls.insert(connection, call, self.entry, clock, state)
-        cost = self.entry.tokens + self._ended.allowance.bounds.around_a_result
+        cost = self.entry.tokens + bounds.around_a_result
         windows.save_use(
             connection,
             call.session_id,
@@ -145,7 +145,7 @@ class EntryDraft:
         if is_late:
             name = handle(self.number)
             line = own(f"[{name}: its result came late; recall_result {name} brings it]")
-            tool_uses.point_to_late_result(connection, call.session_id, call.tool_use_id, line)
+            tool_uses.point_to_late_result(connection, call, line, bounds.family)
 
     # Making the entry
 
@@ -165,7 +165,7 @@ class EntryDraft:
             compressed = compressed_line(self.number, delivery.tokens, produced.summary)
             if ended.allowance.bounds.cost(compressed) >= delivery.tokens:
                 compressed = delivery.text
-        message = produced.outcome.message
+        message, family = produced.outcome.message, ended.allowance.bounds.family
         shows_content = self._offset == 0 and same_as is None and delivery.end > 0
         return CallEntry(
             status=str(produced.outcome.status),
@@ -177,9 +177,9 @@ class EntryDraft:
             page=delivery.page,
             tokens=delivery.tokens,
             exact=ended.body.content_tokens if shows_content else 0,
-            raw=estimate(delivery.text),
+            raw=family.estimate(delivery.text),
             compressed=compressed,
-            compressed_raw=estimate(compressed),
+            compressed_raw=family.estimate(compressed),
             same_as=same_as,
             lisp=None if produced.lisp is None else sound_text(produced.lisp),
             todos=produced.todos,
