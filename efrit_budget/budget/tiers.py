@@ -91,10 +91,6 @@ class Limits:
         ),
     ] = 20_000
 
-    def of(self, tier: Tier) -> int:
-        """Return the size of one tier."""
-        return self.tiers[tier]
-
     def fitted(self, window: int, system: int) -> Limits:
         """Return the limits for a model's window, in which the system tier has `system` tokens.
 
@@ -103,15 +99,15 @@ class Limits:
         are if their system tier is large enough, or if their tiers were chosen one by one.
         """
         total = min(self.total, window)
-        scaled_system = self.of(Tier.SYSTEM) * total // self.total
+        scaled_system = self.tiers[Tier.SYSTEM] * total // self.total
         needed = max(scaled_system, math.ceil(system / ROUND) * ROUND)
         if total < self.total:
-            return self._shrunken(total, needed, self.total - self.of(Tier.SYSTEM))
+            return self._shrunken(total, needed, self.total - self.tiers[Tier.SYSTEM])
         if needed == scaled_system or self.tiers != tier_sizes(self.total, {}):
             return self
-        room = total - self.of(Tier.RESPONSE)
-        tiers = self._shrunken(room, needed, room - self.of(Tier.SYSTEM)).tiers
-        return replace(self, tiers={**tiers, Tier.RESPONSE: self.of(Tier.RESPONSE)})
+        room = total - self.tiers[Tier.RESPONSE]
+        tiers = self._shrunken(room, needed, room - self.tiers[Tier.SYSTEM]).tiers
+        return replace(self, tiers={**tiers, Tier.RESPONSE: self.tiers[Tier.RESPONSE]})
 
     def _shrunken(self, total: int, system: int, others: int) -> Limits:
         """Return limits whose tiers but the system tier, of `others` tokens now, share the rest."""

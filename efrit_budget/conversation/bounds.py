@@ -82,7 +82,7 @@ class Bounds:
     @cached_property
     def head_limit(self) -> int:
         """The most tokens of the lines of evicted turns."""
-        return max(self.limits.of(Tier.HISTORY) // SHARE, self.cost(short_head(MOST_TURNS)))
+        return max(self.limits.tiers[Tier.HISTORY] // SHARE, self.cost(short_head(MOST_TURNS)))
 
     def cost(self, text: str) -> int:
         """Return the tokens of a text for this model, estimated from all of it."""

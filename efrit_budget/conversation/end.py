@@ -141,7 +141,7 @@ def _insert_reply(
 def _reported_tokens(reply: ModelReply, raw: int, bounds: Bounds) -> int | None:
     """Return the reported output tokens, or None if they are missing or implausible."""
     counted = output_size(reply.usage)
-    most = max(bounds.limits.of(Tier.RESPONSE), bounds.model.max_output, raw * ABSURD)
+    most = max(bounds.limits.tiers[Tier.RESPONSE], bounds.model.max_output, raw * ABSURD)
     return counted if counted is not None and raw / ABSURD <= counted <= most else None
 
 

@@ -115,5 +115,5 @@ def start(connection: Connection, call: ToolCall, owner: str) -> bool:
         return False
     if row is not None and row["ended"] is not None:  # it was answered without being run
         set_aside(connection, call.session_id, call.tool_use_id)
-    calls.start(connection, call, owner)
+    calls.save(connection, call, owner=owner, begun=time.time())
     return True

@@ -58,8 +58,8 @@ class SessionStore:
         if session_id is not None:
             delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
-            found = None if session_id is None else rows.find(connection, session_id)
-            if found is not None:
+            if session_id is not None and rows.exists(connection, session_id):
+                found = rows.get(connection, session_id)
                 _require_root(found, root)
                 if other_limits:
                     rows.set_limits(connection, found.id, limits)
@@ -184,7 +184,7 @@ def _unused_id(connection: Connection) -> str:
     """Return a random id that no session has."""
     while True:
         chosen = "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
-        if rows.find(connection, chosen) is None:
+        if not rows.exists(connection, chosen):
             return chosen
 
 

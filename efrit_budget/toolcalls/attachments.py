@@ -60,7 +60,7 @@ class Attacher:
 
     def attach(self, paths: Sequence[str], beside: Sequence[str]) -> list[Attachment]:
         """Attach files beside the texts of a message; each gets its share of the room left."""
-        limit = self.bounds.limits.of(Tier.USER_MESSAGE)
+        limit = self.bounds.limits.tiers[Tier.USER_MESSAGE]
         taken = sum(map(self.bounds.cost, beside))
         room = max(limit - taken, limit // LEAST_SHARE)
         made: list[Attachment] = []

@@ -103,8 +103,8 @@ def _envelope(entry: sqlite3.Row | JsonObject, body: Body, *, with_data: bool) -
     """Return the JSON reply to a tool call, from a stored row or a new entry."""
     envelope: JsonObject = {"status": entry["status"]}
     if with_data:
-        page = entry["page"] if isinstance(entry["page"], dict) else json.loads(entry["page"])
-        envelope["data"] = body.data_of(entry["page_start"], entry["page_end"]) | page
+        data = body.data_of(entry["page_start"], entry["page_end"])
+        envelope["data"] = data | json.loads(entry["page"])
     envelope |= {
         "text": entry["delivered"],
         "handle": handle(entry["number"]),
