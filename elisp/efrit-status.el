@@ -914,7 +914,7 @@ A session's own buffer says elsewhere in its mode line what it does."
     (message "Efrit: %s" text)))
 
 (defun efrit-presence--notification-body (text)
-  "Return TEXT as a notification's body, so that the desktop shows its characters."
+  "Return TEXT as the body of a notification, without characters of markup."
   (if (memq :body-markup (notifications-get-capabilities))
       (replace-regexp-in-string
        "[&<>]" (lambda (char) (cdr (assoc char '(("&" . "&amp;") ("<" . "&lt;") (">" . "&gt;")))))

@@ -120,7 +120,7 @@ edits of the session."
                 after)))
 
 (defun efrit-undo-resume (loop)
-  "Finish what another Emacs left undone about the changes of LOOP.
+  "Finish what another Emacs left of its work with the edits of LOOP.
 Delete temporary files of a killed Emacs, and tell the model with the next
 message what it has not been told yet."
   (efrit-undo-list
@@ -147,7 +147,7 @@ message what it has not been told yet."
 The notes are blocks that may not have been sent yet.")
 
 (defun efrit-undo--note-for-model (loop number path redo)
-  "Queue a note for the model of LOOP that the person undid its edit NUMBER of PATH.
+  "Queue a note for the model of LOOP that its edit NUMBER of PATH was undone.
 With REDO, the note says that the person made the edit again."
   (efrit-loop-queue-note
    loop
@@ -189,7 +189,8 @@ PARAMS and REDO are as in `efrit-undo--each', the outcome is as in
 
 (defun efrit-undo--on-disk (loop number change params redo then)
   "Have the sidecar undo the change NUMBER of LOOP, then update the file's buffer.
-CHANGE is the sidecar's plist; PARAMS, REDO and THEN are as in `efrit-undo--one'."
+CHANGE is the sidecar's plist; PARAMS, REDO and THEN are as in
+`efrit-undo--one'."
   (let ((path (plist-get change :path)))
     (efrit-loop-ask-sidecar
      loop (if redo 'changes/redo 'changes/undo)
@@ -600,7 +601,7 @@ With REDO, they were not made again."
      #'efrit-show-error)))
 
 (defun efrit-undo-view--file (name)
-  "Return NAME, the name of a file, or as much of its end as its column shows."
+  "Return NAME, the name of a file, or its end if its column is too narrow."
   (let ((over (- (string-width name) (nth 1 (aref tabulated-list-format 2)))))
     (if (> over 0)
         (concat "…" (truncate-string-to-width name (string-width name) (1+ over)))

@@ -123,4 +123,4 @@ def test_all_further_answers_come_in_sight_together(open_emacs: Open, project: P
     do(terminal, "Edit.")
     terminal.see("Edit new.txt", "[y] once")
     terminal.press("C-x", "1", "C-c", "C-a", "m")
-    terminal.see("Edit new.txt +1 −1?", "[s] edits of new.txt", "[N] never edits of new.txt")
+    terminal.see("Edit new.txt +1", "[s] edits of new.txt", "[N] never edits of new.txt")
