@@ -8,9 +8,9 @@ from efrit_budget.cli.output import complain
 NAME = "installer"
 HELP = "Make a file that installs this program on another machine, for the same or another Python."
 EXAMPLES = """  efrit-budget installer install.pyz
-  efrit-budget installer install.pyz --python 3.13 --platform linux-aarch64 --libc glibc-2.41
 
-Copy the file over, and run it there with that Python: python3 install.pyz
+Copy the file over, and run it there: python3 install.pyz. If that is another kind of machine, add
+what it is, as in --python 3.13 --platform linux-aarch64 --libc glibc-2.41.
 """
 
 

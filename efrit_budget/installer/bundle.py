@@ -21,7 +21,7 @@ DATA = ".data/"
 def write_installer(file: Path, machine: Machine) -> list[str]:
     """Write an installer for a machine; return the requirements that are not in it."""
     missing = []
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for distribution in needed():
             if distribution.is_pure or machine == Machine.here():
                 _add(archive, distribution)
