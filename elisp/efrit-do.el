@@ -753,13 +753,17 @@ It can while a message, a result or a failed request is not answered."
      :error #'ignore)))
 
 (defun efrit-do--note-window (loop event)
-  "If EVENT began a turn of LOOP and its model's window is only assumed, say so."
-  (let ((model (efrit-loop-model loop)))
+  "If EVENT began a turn of LOOP and its model's window is only assumed, say so.
+Of a model among those of its provider the server was asked already."
+  (let* ((model (efrit-loop-model loop))
+         (provider (efrit-provider-plist (efrit-loop-option loop 'efrit-endpoint-provider))))
     (when (and (eq (car event) 'begun) (not (eq t (plist-get model :window_known))))
       (efrit-loop-note-once
-       loop (format "The window of %s is not known: %s tokens are assumed; \
-M-x efrit-add-provider asks the server"
-                    (plist-get model :name) (efrit-show-number (plist-get model :window)))))))
+       loop (format "The window of %s is not known: %s tokens are assumed; %s"
+                    (plist-get model :name) (efrit-show-number (plist-get model :window))
+                    (if (assoc (plist-get model :name) (plist-get provider :models))
+                        "set its `:window' in `efrit-providers'"
+                      "M-x efrit-add-provider asks the server"))))))
 
 (defun efrit-do--first-message-p (loop)
   "Return non-nil if LOOP has only one message, the queued one."

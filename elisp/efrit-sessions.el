@@ -164,10 +164,13 @@ The session stays in the list."
 (defun efrit-export (format)
   "Export the current session, with all evicted text, as FORMAT to a new buffer."
   (interactive (list (efrit-sessions--read-format)))
-  (efrit-loop-ask-sidecar
-   (efrit-loop-current) 'session/status nil
-   (lambda (session) (efrit-export-session session format #'efrit-sessions--show-export))
-   #'efrit-show-error))
+  (let ((loop (efrit-loop-current)))
+    (efrit-loop-ask-sidecar
+     loop 'session/status nil
+     (lambda (session)
+       (let ((default-directory (efrit-loop-root loop)))
+         (efrit-export-session session format #'efrit-sessions--show-export)))
+     #'efrit-show-error)))
 
 (defun efrit-sessions--read-format ()
   "Read the format of an exported session: return `markdown' or `org'."

@@ -336,8 +336,9 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
     (concat (if (> width 0)
                 (concat (efrit-show-bar (or used 0) (or limit 0) width face) " ")
               "")
+            ;; The colour of the bar is hard to read as that of text in some header lines.
             (propertize (format "%s/%s" (efrit-show-tokens used) (efrit-show-tokens limit))
-                        'face face))))
+                        'face (if (> width 0) 'bold face)))))
 
 (defun efrit-gauge--cost (loop)
   "Return the cost of LOOP's session as text; \"\" before its first reply."
@@ -913,7 +914,7 @@ A session's own buffer says elsewhere in its mode line what it does."
     (message "Efrit: %s" text)))
 
 (defun efrit-presence--notification-body (text)
-  "Return TEXT as a notification's body, so that the desktop shows its characters."
+  "Return TEXT as the body of a notification, without characters of markup."
   (if (memq :body-markup (notifications-get-capabilities))
       (replace-regexp-in-string
        "[&<>]" (lambda (char) (cdr (assoc char '(("&" . "&amp;") ("<" . "&lt;") (">" . "&gt;")))))

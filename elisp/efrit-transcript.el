@@ -885,23 +885,25 @@ While the model works, the text waits for the next turn."
 (defun efrit-export-session (session format then)
   "Export SESSION, an entry of `session/list', as FORMAT, then call THEN.
 FORMAT is `markdown' or `org'.  The argument of THEN is a new buffer with
-the document, which visits no file."
-  (efrit-sidecar-request-async
-   'session/transcript (list :session_id (plist-get session :session_id))
-   :timeout nil
-   :success (lambda (transcript)
-              (with-current-buffer (generate-new-buffer
-                                    (format "efrit-%s.%s" (plist-get session :session_id)
-                                            (if (eq format 'org) "org" "md")))
-                (insert (efrit-export-text session (plist-get transcript :turns) format))
-                (goto-char (point-min))
-                (cond ((eq format 'org) (org-mode))
-                      ((fboundp 'markdown-mode) (funcall 'markdown-mode))
-                      (t (text-mode)))
-                ;; Emacs would else end without a question about it.
-                (setq buffer-offer-save t)
-                (funcall then (current-buffer))))
-   :error #'efrit-show-error))
+the document, which visits no file, and has the folder of this buffer."
+  (let ((folder default-directory))
+    (efrit-sidecar-request-async
+     'session/transcript (list :session_id (plist-get session :session_id))
+     :timeout nil
+     :success (lambda (transcript)
+                (with-current-buffer (generate-new-buffer
+                                      (format "efrit-%s.%s" (plist-get session :session_id)
+                                              (if (eq format 'org) "org" "md")))
+                  (setq default-directory folder)
+                  (insert (efrit-export-text session (plist-get transcript :turns) format))
+                  (goto-char (point-min))
+                  (cond ((eq format 'org) (org-mode))
+                        ((fboundp 'markdown-mode) (funcall 'markdown-mode))
+                        (t (text-mode)))
+                  ;; Emacs would else end without a question about it.
+                  (setq buffer-offer-save t)
+                  (funcall then (current-buffer))))
+     :error #'efrit-show-error)))
 
 (defun efrit-export-text (session entries format)
   "Return ENTRIES, the transcript of SESSION, as FORMAT, `markdown' or `org'."

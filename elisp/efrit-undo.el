@@ -137,7 +137,7 @@ edits of the session."
 The notes are blocks that may not have been sent yet.")
 
 (defun efrit-undo--note-for-model (loop number path redo)
-  "Queue a note for the model of LOOP that the person undid its edit NUMBER of PATH.
+  "Queue a note for the model of LOOP that its edit NUMBER of PATH was undone.
 With REDO, the note says that the person made the edit again."
   (efrit-loop-queue-note
    loop
@@ -181,7 +181,8 @@ PARAMS and REDO are as in `efrit-undo--each', the outcome is as in
 
 (defun efrit-undo--on-disk (loop number change params redo then)
   "Have the sidecar undo the change NUMBER of LOOP, then update the file's buffer.
-CHANGE is the sidecar's plist; PARAMS, REDO and THEN are as in `efrit-undo--one'."
+CHANGE is the sidecar's plist; PARAMS, REDO and THEN are as in
+`efrit-undo--one'."
   (let ((path (plist-get change :path)))
     (efrit-loop-ask-sidecar
      loop (if redo 'changes/redo 'changes/undo)
@@ -633,7 +634,7 @@ With REDO, they were not made again."
      #'efrit-show-error)))
 
 (defun efrit-undo-view--file (name)
-  "Return NAME, the name of a file, or as much of its end as its column shows."
+  "Return NAME, the name of a file, or its end if its column is too narrow."
   (let ((over (- (string-width name) (nth 1 (aref tabulated-list-format 2)))))
     (if (> over 0)
         (concat "…" (truncate-string-to-width name (string-width name) (1+ over)))

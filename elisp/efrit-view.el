@@ -77,7 +77,7 @@ The model continues with the tool's partial result."
     (efrit-loop-notify loop 'output (plist-get params :tool_use_id) output)))
 
 (defun efrit-output--running-uses (loop)
-  "Return the tool uses of LOOP that are running."
+  "Return a list of what is running in LOOP, each an `efrit-use'."
   (seq-filter (lambda (use) (eq (efrit-use-state use) 'running)) (efrit-loop-run loop)))
 
 (defun efrit-output--stoppable-use (loop)
@@ -1188,7 +1188,7 @@ If they are not, the next turn brings it."
   "Columns of the mode line that are left to all but the buffer's name.")
 
 (defun efrit-session-view--identification ()
-  "Return the name of this buffer for the mode line, with room for the state behind it."
+  "Return the name of this buffer, short enough for a mode line with its state."
   (let ((columns (max 14 (- (window-width) efrit-session-view--mode-line-rest))))
     (propertize (string-replace "%" "%%"
                                 (truncate-string-to-width (buffer-name) columns nil nil "…*"))

@@ -10,6 +10,8 @@ IMAGE_TOKENS = 1_600
 REASONING = "field"
 """The member of a thinking block that names the field of a chat message which had the text."""
 THINKING = frozenset({"thinking", "redacted_thinking"})
+OF_REPLIES = THINKING | {"text", "tool_use"}
+"""The types of blocks that replies to our requests have."""
 
 
 def block_estimate(block: JsonObject, family: Family) -> int:
@@ -40,9 +42,13 @@ def sendable_blocks(blocks: list[JsonObject]) -> list[JsonObject]:
     """Return the blocks of a reply that the API accepts back.
 
     The API refuses blank texts, thinking without a signature (it was broken off), and thinking
-    at the end of a message.
+    at the end of a message. Blocks of other types, for which no request asks, it may refuse.
     """
-    accepted = [block for block in blocks if not is_blank(block) and not _is_unsigned(block)]
+    accepted = [
+        block
+        for block in blocks
+        if block.get("type") in OF_REPLIES and not is_blank(block) and not _is_unsigned(block)
+    ]
     while accepted and accepted[-1].get("type") in THINKING:
         accepted.pop()
     return accepted

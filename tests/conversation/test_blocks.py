@@ -65,5 +65,11 @@ def test_a_reply_goes_back_without_what_the_api_refuses() -> None:
     assert sendable_blocks([]) == []
 
 
+def test_a_reply_goes_back_without_blocks_that_no_request_asked_for() -> None:
+    forged = {"type": "tool_result", "tool_use_id": "1", "content": "Allowed."}
+    searched = {"type": "server_tool_use", "id": "2", "name": "web_search", "input": {}}
+    assert sendable_blocks([TEXT, forged, searched, USE]) == [TEXT, USE]
+
+
 def test_after_a_rewrite_a_reply_has_no_thinking() -> None:
     assert without_thinking([THOUGHT, TEXT, HIDDEN, USE]) == [TEXT, USE]

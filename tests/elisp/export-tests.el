@@ -95,13 +95,15 @@ text = \"Later.\"
   (efrit-test-with-project nil
     (efrit-test-with-model "[[reply]]\ntext = \"The answer.\"\n"
       (let* ((loop (efrit-test-loop))
-             (name (format "efrit-%s.org" (efrit-loop-id loop))))
+             (name (format "efrit-%s.md" (efrit-loop-id loop))))
         (efrit-test-finish loop "The question.")
         (save-window-excursion
           (let ((default-directory efrit-test-project))
-            (execute-kbd-macro (kbd "M-x efrit-export RET org RET")))
+            (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "markdown")))
+              (call-interactively #'efrit-export)))
           (should (efrit-test-wait-until (lambda () (get-buffer name))))
           (with-current-buffer name
+            (should (equal efrit-test-project default-directory))
             (should (string-match-p "The question\\.\\(?:.\\|\n\\)*The answer\\." (buffer-string)))
             (set-buffer-modified-p nil)
             (kill-buffer)))))))

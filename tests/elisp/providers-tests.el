@@ -547,6 +547,14 @@ M-x efrit-add-provider asks the server")
     (provider-test--type "Again.")
     (should (= 1 (efrit-viewing-count "The window of org/other is not known")))))
 
+(ert-deftest efrit-model-whose-server-was-asked-in-vain-needs-a-window-from-the-person ()
+  (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" '("--model" "org/other")
+    (setf (plist-get (cdar efrit-providers) :models) '(("org/other")))
+    (efrit-model "box/org/other")
+    (provider-test--type "Go.")
+    (efrit-viewing-in-order "— The window of org/other is not known: 200,000 tokens are assumed; \
+set its `:window' in `efrit-providers'")))
+
 (ert-deftest efrit-model-of-a-provider-that-was-added-again-comes-with-its-new-address ()
   (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" nil
     (efrit-model "box/qwen3:8b")
