@@ -7,7 +7,7 @@ export PYTHON EMACS
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-emacs30 test-api lint bench screenshot setup clean
+.PHONY: help demo test soak test-emacs30 test-api test-model lint bench screenshot setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,10 @@ test-emacs30: ## the Lisp tests in an Emacs 30, unpacked beside an older one on 
 test-api: ## a short session against the real API, with ANTHROPIC_API_KEY set; costs a few cents
 	@.ci/setup demo
 	@$(EMACS) -Q --batch -l tests/elisp/real-api.el
+
+test-model: ## twenty sessions with a small model on this machine, compiled here; half an hour
+	@.ci/setup model
+	@.venv/bin/python -m tests.servers.model
 
 lint: ## the checks without the tests: ruff, mypy, and the Lisp byte-compiled and linted
 	@.ci/steps setup style+types+lisp-lint

@@ -212,10 +212,11 @@ def test_what_is_too_old_or_does_not_run_is_missing(
     assert f"  - {missing}" in done.stderr
 
 
-@pytest.mark.parametrize("purpose", ["test", "picture"])
+@pytest.mark.parametrize("purpose", ["test", "model", "picture"])
 def test_the_other_commands_need_more(machine: Machine, purpose: str) -> None:
     asked = [line.split(",")[0] for line in machine.set_up(purpose).stderr.splitlines()]
-    users = {"sidecar", "client", "checkout", "test", "test?", purpose}
+    tests = {"test", "test?"} if purpose != "model" else set()
+    users = {"sidecar", "client", "checkout", purpose} | tests
     for program in listed_programs().values():
         present = any((machine.programs / name).exists() for name in program.names)
         if users & set(program.needed_by) and program.names != ("rg",) and not present:

@@ -22,14 +22,14 @@
 (require 'efrit-files)
 (require 'efrit-run)
 
-(defconst server-driver--seconds 1800
+(defconst server-driver--seconds 600
   "Most seconds until a session must wait for the person.")
 
 (defvar server-driver--loop nil
   "The loop of the session.")
 
 (defvar server-driver--since nil
-  "What happened since the person's last word, a plist.")
+  "Plist with the start of the present exchange, and what happened in it.")
 
 (defun server-driver-run ()
   "Do what each line of standard input asks for."
@@ -72,7 +72,7 @@ Its `:options' are options of Emacs with the text of their values, and
 
 (defun server-driver--await (function)
   "Call FUNCTION, wait until the loop waits for the person, and write how it does."
-  (setq server-driver--since (list :said "" :retries nil :notes nil))
+  (setq server-driver--since (list :said "" :retries nil :notes nil :start (float-time)))
   (funcall function)
   (efrit-test-wait-until (lambda () (efrit-loop-resting-p server-driver--loop))
                          server-driver--seconds)
@@ -81,17 +81,19 @@ Its `:options' are options of Emacs with the text of their values, and
              :problem ,(efrit-loop-problem server-driver--loop)
              :epoch ,(efrit-loop-epoch server-driver--loop)
              :usage ,(efrit-loop-usage server-driver--loop)
+             :after ,(- (float-time) (plist-get server-driver--since :start))
              :said ,(plist-get server-driver--since :said)
              :retries ,(vconcat (reverse (plist-get server-driver--since :retries)))
              :notes ,(vconcat (reverse (plist-get server-driver--since :notes))))))
 
 (defun server-driver--observe (loop event)
-  "Write what EVENT of LOOP tells, or keep it until the loop waits."
+  "Write EVENT of LOOP as a line, or keep it until the loop waits."
   (pcase event
     (`(begun ,rewritten . ,_)
      (let ((budget (efrit-loop-budget loop)))
        (server-driver--say
         "BEGUN" (list :rewritten (or rewritten :json-false)
+                      :after (- (float-time) (plist-get server-driver--since :start))
                       :used (plist-get budget :used)
                       :limit (- (plist-get budget :total)
                                 (plist-get (plist-get (plist-get budget :tiers) :response)
@@ -102,7 +104,8 @@ Its `:options' are options of Emacs with the text of their values, and
                   :place (cl-position use (efrit-loop-run loop))
                   :name (efrit-use-name use)
                   :input (efrit-use-arguments use)
-                  :problem (or (efrit-use-problem use) (efrit-use-misfit use))
+                  :unreadable (efrit-use-problem use)
+                  :misfit (efrit-use-misfit use)
                   :status (plist-get (efrit-use-result use) :status)
                   :text (plist-get (efrit-use-result use) :text))))
     (`(piece ,block ,piece)

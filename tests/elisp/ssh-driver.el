@@ -90,7 +90,7 @@ Where connections are shared by the person's will, TRAMP has no say."
          (efrit-defer #'ssh-driver--visit root (efrit-use-arguments use)))))))
 
 (defun ssh-driver--visit (root arguments)
-  "Visit the file in ARGUMENTS, a JSON text, below ROOT, if it is one to be visited."
+  "Visit the file below ROOT that ARGUMENTS, a JSON text, name, if it is wanted."
   (let ((path (plist-get (efrit-json-plist arguments) :path)))
     (when (and (member path '("a.txt" "new/c.txt"))
                (file-exists-p (file-local-name (expand-file-name path root))))
@@ -109,7 +109,7 @@ Where connections are shared by the person's will, TRAMP has no say."
                tree))))
 
 (defun ssh-driver--strange-buffers (root)
-  "Return the files below ROOT whose buffers are not modified and have another text."
+  "Return the files below ROOT whose unmodified buffers have another text."
   (delq nil (mapcar (apply-partially #'ssh-driver--strange-file root) (buffer-list))))
 
 (defun ssh-driver--strange-file (root buffer)

@@ -22,7 +22,7 @@ FEATURES: Mapping[Api, str] = {
     "chat": "(usage images reasoning-back)",
 }
 """The features of the scripted model, as Emacs's option has them."""
-SECONDS = 1900
+SECONDS = 660
 """The seconds without a line after which Emacs counts as hanging."""
 
 

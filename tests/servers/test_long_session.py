@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connection import Connection
+from tests.local_sidecar import LocalSidecar
 from tests.processes import until
 from tests.servers.aimock import aimock, fixture
 from tests.servers.driving import PATHS, Api, Server, emacs
@@ -31,17 +31,21 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def project(project: Path) -> Path:
-    """The project of the long session."""
-    write_project(project)
-    return project
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project of the long session, which changes nothing in it."""
+    root = tmp_path_factory.mktemp("book")
+    write_project(root)
+    return root
 
 
-@pytest.fixture
-def results(sidecar: Connection, project: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def results(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A digest of each result that the session has to store."""
-    return results_without_model(sidecar, project)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EFRIT_BUDGET_HOME", str(tmp_path_factory.mktemp("home")))
+        with LocalSidecar() as sidecar:
+            return results_without_model(sidecar, project)
 
 
 def play(server: Server, project: Path, folder: Path) -> Outcome:
