@@ -46,6 +46,7 @@ Host {host} {other}
   UserKnownHostsFile {folder}/known_hosts
   StrictHostKeyChecking accept-new
 """
+INSTALL_SECONDS = 300
 SHARED = "  ControlMaster auto\n  ControlPath {folder}/%C\n  ControlPersist 60\n"
 """The lines of a person's ~/.ssh/config that make connections to a host share one."""
 
@@ -75,8 +76,8 @@ class Machine:
         """The folder of an ssh that knows the machine by name."""
         return self.folder / "client"
 
-    def settle(self, programs: Path) -> None:
-        """Write keys, settings and programs."""
+    def settle(self, programs: Path, *, bare: bool) -> None:
+        """Write keys, settings and programs; the sidecar's own unless the machine is `bare`."""
         for name in ("key", "host_key"):
             new = ["-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)]
             subprocess.run([programs / "ssh-keygen", *new], check=True)
@@ -89,6 +90,9 @@ class Machine:
         own = SHARED.format(**named) if self.shared else ""
         self._write("ssh_config", CLIENT.format(**named) + own)
         self._write("client/ssh", f'exec {programs}/ssh -F {self.folder}/ssh_config "$@"', True)
+        (self.folder / "home").mkdir()
+        if bare:
+            return
         sidecar = shlex.quote(str(ROOT / ".venv" / "bin" / "efrit-budget"))
         start = f'EFRIT_BUDGET_HOME={self.folder}/budget exec {sidecar} "$@"'
         self._write("home/.local/bin/efrit-budget", start, True)
@@ -113,10 +117,11 @@ class Machine:
 
 
 @contextmanager
-def machine(shared: bool = False, delay: float = 0.0) -> Iterator[Machine]:
+def machine(shared: bool = False, delay: float = 0.0, *, bare: bool = False) -> Iterator[Machine]:
     """Run an sshd that lets its own key in, as whoever runs the test.
 
-    With a `delay`, everything passes so many seconds late in each direction.
+    With a `delay`, everything passes so many seconds late in each direction. A `bare` machine has
+    no sidecar.
     """
     programs = Path(script("sshd"))
     if os.getuid() == 0:
@@ -126,7 +131,7 @@ def machine(shared: bool = False, delay: float = 0.0) -> Iterator[Machine]:
     way = delayed(port, delay) if delay else nullcontext(port)
     with tempfile.TemporaryDirectory(prefix="ssh-") as folder, way as front:
         there = Machine(Path(folder), port, front, shared)
-        there.settle(programs)
+        there.settle(programs, bare=bare)
         with running(programs / "sshd", there):
             yield there
             there.ssh("-O", "exit", HOST)
@@ -196,6 +201,13 @@ class Driver:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
+
+    def install(self, host: str) -> str:
+        """Have the sidecar installed on a host; return what Emacs says about it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"install": f"/ssh:{host}:"}) + "\n")
+        self._process.stdin.flush()
+        return str(self.next("END", INSTALL_SECONDS)["text"])
 
     def connections(self) -> list[int]:
         """Return the process ids of the ssh programs that Emacs runs, the latest last."""

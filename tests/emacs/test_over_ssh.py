@@ -132,3 +132,20 @@ def test_sessions_on_two_machines_work_at_once() -> None:
             for _ in sessions:
                 ended = running.next("END", SECONDS)
                 assert (ended["problem"], ended["buffers"]) == (None, [])
+
+
+@pytest.mark.soak(alone=True)
+def test_the_sidecar_is_installed_on_a_machine_without_it_and_works_there() -> None:
+    """A session finds the program where the command put it, without any setting."""
+    for emacs in emacsen():
+        asked = session(random.Random(17), STEPS)
+        with (
+            machine(bare=True) as there,
+            driver(there, emacs) as running,
+            project(there, asked, "session") as here,
+        ):
+            said = running.install(HOST)
+            assert f"Installed on /ssh:{HOST}:" in said, said
+            assert str(there.folder / "home/.local/share/efrit-budget/venv/bin") in said
+            running.begin(**{HOST: here})
+            follow(running, asked.uses)
