@@ -56,6 +56,7 @@ Where connections are shared by the person's will, TRAMP has no say."
                       'tramp-use-connection-share
                     'tramp-use-ssh-controlmaster-options)))
       (set option nil)))
+  (add-to-list 'tramp-remote-path (plist-get (car asked) :programs))
   (let ((loops (mapcar #'ssh-driver--begin asked)))
     (unwind-protect
         (progn
