@@ -46,9 +46,10 @@ bench: ## measure against the references, in one run
 	@.ci/setup bench
 	@.venv/bin/python -m tests.benchmarks
 
-screenshot: ## picture the demo anew, into docs/*.png
+screenshot: ## picture and record the demo anew, into docs/*.png and docs/demo.svg
 	@.ci/setup picture
 	@.venv/bin/python -m tests.emacs.screenshot
+	@.venv/bin/python -m tests.emacs.recording
 
 setup: ## only set up what is missing for using it: .venv, Emacs, git; compile the Lisp
 	@.ci/setup demo

@@ -92,13 +92,14 @@ class Application:
         runner = ToolRunner(
             self._database, named, registry, sessions, projects, facilities, running=running
         )
+        changes_methods = ChangesMethods(sessions, projects, self._database)
         families = (
-            self._session_methods(loaded, sessions, conversation, projects),
+            self._session_methods(loaded, sessions, conversation, projects, changes_methods),
             ToolMethods(registry, runner),
             offers,
             BufferMethods(sessions, projects),
             FileMethods(sessions, conversation, projects),
-            ChangesMethods(sessions, projects, self._database),
+            changes_methods,
             TurnMethods(sessions, conversation, offers, registry),
             ModelMethods(sessions, conversation, config_folder() / MODELS_FILE),
             WorklogMethods(sessions, UserEdits(self._database, conversation)),
@@ -113,6 +114,7 @@ class Application:
         sessions: SessionStore,
         conversation: Conversation,
         projects: SessionProjects,
+        changes_methods: ChangesMethods,
     ) -> SessionMethods:
         return SessionMethods(
             sessions,
@@ -120,6 +122,7 @@ class Application:
             settings_for=lambda root: _settings_for(loaded, root),
             retention=self._retention,
             secret_files=loaded.settings.tools.secret_files,
+            resumed=changes_methods.remove_scratch,
             ended=projects.forget_buffers,
         )
 

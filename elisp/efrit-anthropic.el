@@ -54,14 +54,19 @@
                 (cons "messages" (efrit-request-array (plist-get parts :messages)))))))
 
 (defun efrit-anthropic--thinking (model)
-  "Return the member (NAME . JSON) that has MODEL think, or nil if it cannot."
+  "Return the member (NAME . JSON) that has MODEL think, or nil if it cannot.
+If thinking is off, that is the least thinking that MODEL allows."
   (when (efrit-endpoint-feature-p 'thinking model)
     (cons "thinking"
           (efrit-json-text
-           `((type . "adaptive")
-             (display . ,efrit-claude-thinking-display)
-             ,@(and (efrit-endpoint-feature-p 'binding model)
-                    '((block_binding . ((prefix_mismatch_behavior . "drop_block"))))))))))
+           (cond ((not (equal efrit-claude-thinking-display "off"))
+                  `((type . "adaptive")
+                    (display . ,efrit-claude-thinking-display)
+                    ,@(and (efrit-endpoint-feature-p 'binding model)
+                           '((block_binding . ((prefix_mismatch_behavior . "drop_block")))))))
+                 ;; Models that bind their thinking refuse to have it disabled.
+                 ((eq (plist-get model :binding) t) '((type . "between_tools")))
+                 (t '((type . "disabled"))))))))
 
 (defun efrit-anthropic--output (model left)
   "Return the member with effort and task budget for MODEL, or nil for neither.

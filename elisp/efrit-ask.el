@@ -120,10 +120,15 @@ It asks for permission, whether to go on, or what the model wants to know."
         ((efrit-ask-open-p) (apply #'efrit-ask--question-text (cdr efrit-ask--question)))))
 
 (defun efrit-ask-answer (text)
-  "Answer the model's question in this buffer with TEXT, and close the question."
-  (let ((call (car efrit-ask--question)))
+  "Answer the model's question in this buffer with TEXT, and close the question.
+The number of an option stands for that option."
+  (pcase-let* ((`(,call ,_ ,options) efrit-ask--question)
+               (numbered (and (string-match-p "\\`[1-9]\\'" text)
+                              (not (member text options))
+                              (nth (1- (string-to-number text)) options)))
+               (answer (or numbered text)))
     (setq efrit-ask--question nil)
-    (efrit-tool-finish call (efrit-tool-result text :gist text :said t))))
+    (efrit-tool-finish call (efrit-tool-result answer :gist answer :said t))))
 
 (defun efrit-ask-open (call question options)
   "Remember QUESTION, with OPTIONS, of CALL as the open one of this buffer.
@@ -223,9 +228,13 @@ If the session asks whether to go on, stop it."
 (defun efrit-more-answers ()
   "Show the further answers to the questions of this session, or hide them."
   (interactive)
-  (let ((loop (efrit-loop-current)))
+  (let ((loop (efrit-loop-current))
+        (on-question (get-text-property (point) 'efrit-question)))
     (efrit-ask-pending-use loop)
-    (efrit-ask--show-more loop (not (gethash loop efrit-ask--with-more)))))
+    (efrit-ask--show-more loop (not (gethash loop efrit-ask--with-more)))
+    ;; The lines that came below may be out of sight.
+    (when on-question
+      (efrit-ask-go))))
 
 (defun efrit-show-diff ()
   "Show the diff of the pending tool call in another window."
@@ -625,7 +634,9 @@ Several changes have a line each."
                                 (efrit-permissions-visible option t)
                                 (let ((number number))
                                   (lambda () (interactive) (efrit-choose-option number)))))))
-           (propertize "  or answer in the reply box\n" 'face 'efrit-note))
+           (propertize (if options "  or answer in the reply box, by a number or in words\n"
+                         "  Answer in the reply box.\n")
+                       'face 'efrit-note))
    'keymap efrit-ask-options-map
    'efrit-question t))
 

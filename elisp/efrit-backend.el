@@ -220,9 +220,24 @@ ANTHROPIC_API_KEY counts only for the hosts in `efrit-claude-key-hosts'."
 
 (defun efrit-endpoint-own-secret-p ()
   "Return non-nil if `efrit-claude-headers' has a header with a secret."
-  (or (efrit-endpoint--own-key-p)
-      (seq-some (lambda (header) (equal (downcase (car header)) "proxy-authorization"))
-                efrit-claude-headers)))
+  (seq-some #'efrit-endpoint--secret-header-p efrit-claude-headers))
+
+(defun efrit-endpoint--secret-header-p (header)
+  "Return non-nil if HEADER, a cons of name and value, has a secret by its name."
+  (string-match-p "\\(?:key\\|token\\|secret\\|auth\\|authorization\\|cookie\\)\\'"
+                  (downcase (car header))))
+
+(defconst efrit-endpoint--shortest-secret 8
+  "Fewest characters of a key; what local servers get in its place is shorter.")
+
+(defun efrit-endpoint-hide-secrets (text headers)
+  "Return TEXT, which a server sent, without the secrets in HEADERS.
+The scheme before a secret, such as Bearer, is no part of it."
+  (dolist (header headers text)
+    (let ((secret (replace-regexp-in-string "\\`[A-Za-z]+ +" "" (cdr header))))
+      (when (and (efrit-endpoint--secret-header-p header)
+                 (>= (length secret) efrit-endpoint--shortest-secret))
+        (setq text (string-replace secret "(the key)" text))))))
 
 (defun efrit-endpoint--check-secret (host)
   "Signal a `user-error' if a key for HOST would go over the network unencrypted."
@@ -772,11 +787,11 @@ before its first event, the latest first; BEGUN is non-nil from that event on.
 TIMER begins the next attempt, or is nil.  LOST
 lists the usage, hash tables, of attempts that failed.  ENDED is non-nil once
 ON-END was called or the request cancelled.  VARIABLE is the environment
-variable for the key, or nil.  MODEL, RETRIES, DELAY, MOST and
+variable for the key, or nil, FEATURES those of the endpoint.  MODEL, RETRIES, DELAY, MOST and
 AFTER-MOST are copies of `efrit-claude-model', `efrit-claude-retries' and the
 options whose names are `efrit-claude-retry-' and DELAY, MOST or AFTER-MOST."
   api url headers body on-event on-end (attempt 0) http reader reply raw (received 0) begun
-  timer lost ended variable model retries delay most after-most)
+  timer lost ended variable features model retries delay most after-most)
 
 (cl-defun efrit-request-send
     (&key system tools messages max-tokens model left-window previous-id
@@ -803,6 +818,7 @@ The usage of attempts that failed is in `efrit-request-lost'."
                                          :previous-id previous-id)))
                    :on-event on-event :on-end on-end
                    :variable (efrit-endpoint-key-variable)
+                   :features (efrit-endpoint-features)
                    :model efrit-claude-model :retries efrit-claude-retries
                    :delay efrit-claude-retry-delay :most efrit-claude-retry-most
                    :after-most efrit-claude-retry-after-most)))
@@ -1025,9 +1041,6 @@ Else end it with PROBLEM, a plist.  Keep the usage of the failed attempt."
 (defconst efrit-request--most-error-characters 1000
   "Most characters of an endpoint's error message that are shown.")
 
-(defconst efrit-request--shortest-key 8
-  "Fewest characters of a key; what local servers get in its place is shorter.")
-
 (defconst efrit-request--too-long
   (concat "prompt is too long\\|context_length_exceeded\\|exceed_context_size"
           "\\|context ?window\\|\\(?:maximum\\|available\\|model's\\|the\\) context \\(?:length\\|size\\)"
@@ -1098,12 +1111,9 @@ was none of an error.  WORDS are what the server said, or nil if ERROR says it."
 (defun efrit-request--safe (request words)
   "Return WORDS, which a server said about REQUEST, as a short line for the person.
 Keys that the server repeats are left out, and hidden characters visible."
-  (let ((line (replace-regexp-in-string "[ \t\n\r]+" " " (string-trim words))))
-    (dolist (header (efrit-request-headers request))
-      (when (efrit-endpoint--key-header-p header)
-        (let ((key (string-remove-prefix "Bearer " (cdr header))))
-          (when (>= (length key) efrit-request--shortest-key)
-            (setq line (string-replace key "(the key)" line))))))
+  (let ((line (efrit-endpoint-hide-secrets
+               (replace-regexp-in-string "[ \t\n\r]+" " " (string-trim words))
+               (efrit-request-headers request))))
     (truncate-string-to-width
      (efrit-permissions-visible
       (substring line 0 (min (length line) efrit-request--most-error-characters)))
@@ -1120,10 +1130,37 @@ SAID is the message of the error."
     ((or 402 403) "The account may not do this: check its credit and permissions.")
     ((or 404 405) (efrit-request--not-found-advice request))
     (413 "Lower `efrit-budget-total-target'.")
-    (400 (cond
-          ((string-match-p "credit" said) "Check the account's credit.")
-          ((string-match-p "Invalid signature in thinking" said)
-           "The conversation's past was changed: this is a defect of efrit's.")))))
+    ((or 400 422)
+     (cond
+      ((efrit-request--feature-advice request said))
+      ((string-match-p "credit" said) "Check the account's credit.")
+      ((string-match-p "Invalid signature in thinking" said)
+       "The conversation's past was changed: this is a defect of efrit's.")))))
+
+(defconst efrit-request--features
+  '(("thought_signature" wanted thought-signatures)
+    ("reasoning_content" wanted reasoning-back)
+    ("tool call id was .* length of 9" wanted short-ids)
+    ("after role 'tool'\\|roles must alternate" wanted alternation)
+    ("max_completion_tokens" wanted max-completion-tokens)
+    ("stream_options" refused usage)
+    ("reasoning_effort" refused effort)
+    ("'developer'\\|role developer" refused developer)
+    ("image" refused images))
+  "Regular expressions for what servers say of features that they want or refuse.")
+
+(defun efrit-request--feature-advice (request said)
+  "Return advice about a feature that the server of REQUEST wants or refuses.
+SAID is its message.  Return nil if the request was written so already."
+  (let ((case-fold-search t))
+    (cl-loop for (words verdict feature) in efrit-request--features
+             for is-used = (memq feature (efrit-request-features request))
+             when (and (if (eq verdict 'wanted) (not is-used) is-used)
+                       (string-match-p words said))
+             return (format "The server %s the feature `%s': %s the `:features' of its provider in \
+`efrit-providers', then choose it again by M-x efrit-model."
+                            (if is-used "refuses" "wants") feature
+                            (if is-used "take it out of" "add it to")))))
 
 (defun efrit-request--window-advice (said)
   "Return advice to the person about a prompt that is too long.

@@ -198,12 +198,7 @@ Leave out the name of FILE, which is in the header line already."
 
 (defun efrit-result--dress-diff ()
   "Show this buffer in Diff mode."
-  (efrit-result--in-mode
-   #'diff-mode
-   (lambda ()
-     ;; Both would read the files that the diff names, of any machine.
-     (setq-local diff-font-lock-syntax nil
-                 diff-refine nil))))
+  (efrit-result--in-mode #'diff-mode #'efrit-diff-set-up))
 
 (defconst efrit-result--directory
   '("\\(?:Entering\\|Leavin\\(g\\)\\) directory [`']\\(/[^:\n]*\\)'$" (2 . 1))

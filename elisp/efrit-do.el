@@ -157,7 +157,7 @@ Return the paths asked about.  Signal a `user-error' at the first no."
 Tell the person if only its beginning is attached."
   (unless (string-prefix-p "image" (or (efrit-attach-heading (car (append (plist-get one :blocks) nil)))
                                        ""))
-    (efrit-read-files-note loop (expand-file-name path (efrit-loop-root loop))))
+    (efrit-read-files-note loop (plist-get one :path) (plist-get one :stamp)))
   (when (eq (plist-get one :cut) t)
     (message "%s is attached as its beginning, %s; the model can read on" path
              (plist-get one :facts))))
@@ -426,9 +426,42 @@ A name with a line break could pass for words of the person."
 Return nil as well if LOOP already has a message."
   (unless (or (efrit-loop-messages loop) (efrit-loop-queue loop)
               (> (efrit-loop-turn loop) 0))
-    (when-let* ((file (efrit-context--instruction-file loop)))
-      (list (format "[Instructions of the project, from %s:]\n%s"
-                    (file-name-nondirectory file) (efrit-context--beginning file))))))
+    (pcase (if (file-remote-p (efrit-loop-root loop))
+               (efrit-context--reported-instructions loop)
+             (when-let* ((file (efrit-context--instruction-file loop)))
+               (cons (file-name-nondirectory file) (efrit-context--beginning file))))
+      (`(,name . ,text)
+       (list (format "[Instructions of the project, from %s:]\n%s" name text))))))
+
+(defun efrit-context--reported-instructions (loop)
+  "Return (NAME . TEXT) of the first file of instructions of LOOP, or nil.
+The sidecar, which is on another machine, reports on the files.  Notify the
+observers of LOOP of each earlier file that may not be sent."
+  (let ((reports (efrit-sidecar-request
+                  'changes/check
+                  (list :session_id (efrit-loop-id loop) :paths (vconcat efrit-instruction-files)
+                        :contents (list :most_bytes efrit-instruction-most-bytes)))))
+    (cl-loop for name in efrit-instruction-files
+             for report across (plist-get reports :files)
+             for problem = (efrit-context--report-problem report)
+             when problem
+             do (efrit-loop-note-once loop (format "%s was not sent: %s" name problem))
+             else if (eq (plist-get report :is_file) t)
+             return (cons name (efrit-context--reported-text name report)))))
+
+(defun efrit-context--report-problem (report)
+  "Return why the file of REPORT, a plist of the sidecar, may not be sent, or nil."
+  (or (plist-get report :problem)
+      (and (eq (plist-get report :exists) t)
+           (or (eq (plist-get report :secret) t)
+               (efrit-visit-secret-p (plist-get report :file)))
+           "it may hold secrets")))
+
+(defun efrit-context--reported-text (name report)
+  "Return the text of the file NAME, or a note if REPORT has no content of it."
+  (if-let* ((content (plist-get report :content)))
+      (car (efrit-file-decode (base64-decode-string content) name))
+    (format "[not sent: it has %d bytes; read %s]" (plist-get report :size) name)))
 
 (defun efrit-context--instruction-file (loop)
   "Return the first file of instructions that LOOP may send, or nil.
@@ -497,7 +530,7 @@ LIMITS is a plist of the budget's limits; nil: those of the options."
     (let ((loop (efrit-do--register-loop (efrit-loop-make id root))))
       (setf (efrit-loop-stale loop) t)
       (efrit-do--load-status loop)
-      (efrit-undo-delete-leftovers loop)
+      (efrit-undo-resume loop)
       loop)))
 
 (defun efrit-do-forget (loop)
@@ -720,13 +753,17 @@ It can while a message, a result or a failed request is not answered."
      :error #'ignore)))
 
 (defun efrit-do--note-window (loop event)
-  "If EVENT began a turn of LOOP and its model's window is only assumed, say so."
-  (let ((model (efrit-loop-model loop)))
+  "If EVENT began a turn of LOOP and its model's window is only assumed, say so.
+Of a model among those of its provider the server was asked already."
+  (let* ((model (efrit-loop-model loop))
+         (provider (efrit-provider-plist (efrit-loop-option loop 'efrit-endpoint-provider))))
     (when (and (eq (car event) 'begun) (not (eq t (plist-get model :window_known))))
       (efrit-loop-note-once
-       loop (format "The window of %s is not known: %s tokens are assumed; \
-M-x efrit-add-provider asks the server"
-                    (plist-get model :name) (efrit-show-number (plist-get model :window)))))))
+       loop (format "The window of %s is not known: %s tokens are assumed; %s"
+                    (plist-get model :name) (efrit-show-number (plist-get model :window))
+                    (if (assoc (plist-get model :name) (plist-get provider :models))
+                        "set its `:window' in `efrit-providers'"
+                      "M-x efrit-add-provider asks the server"))))))
 
 (defun efrit-do--first-message-p (loop)
   "Return non-nil if LOOP has only one message, the queued one."

@@ -118,54 +118,57 @@ Return nil if each distance is more than half the length of WANTED."
 ;; A file that changed after the model read it, on disk or in its buffer, must
 ;; be read again before it is edited.  The model's own edits do not count as
 ;; changes.  In a resumed session, files that changed after the session last
-;; worked must be read again.
+;; worked must be read again.  The stamps come from the sidecar, with what it
+;; reads and writes.
 
-(defun efrit-read-files-record (loop tool arguments)
-  "If TOOL is `read_file', record in LOOP that the file in ARGUMENTS was read."
+(defun efrit-read-files-record (loop tool arguments envelope)
+  "If TOOL is `read_file', record in LOOP that the file in ARGUMENTS was read.
+ENVELOPE is the sidecar's reply; it names a file that was read on disk."
   (when (equal tool "read_file")
-    (let ((path (plist-get (ignore-errors (efrit-json-plist arguments)) :path)))
-      (when (stringp path)
-        (efrit-read-files-note loop (efrit-read-files--file loop path))))))
+    (let ((source (plist-get envelope :source))
+          (path (plist-get (ignore-errors (efrit-json-plist arguments)) :path)))
+      (cond (source (efrit-read-files-note loop (plist-get source :path)
+                                           (plist-get source :stamp)))
+            ((stringp path) (efrit-read-files-note loop path nil))))))
 
-(defun efrit-read-files-note (loop file)
-  "Record in LOOP that the model knows the current text of FILE, a whole name.
-If the stamp of FILE cannot be read, the model must read FILE again."
-  (puthash file (condition-case nil (efrit-file-stamp file) (error 'unknown))
-           (efrit-loop-read-stamps loop)))
+(defun efrit-read-files-note (loop path stamp)
+  "Record in LOOP that the model knows the current text of PATH.
+STAMP is that of its file.  If its buffer is modified, that counts instead; if
+there is neither, nothing is known of PATH."
+  (if-let* ((state (or (efrit-read-files--unsaved loop path) stamp)))
+      (puthash path state (efrit-loop-read-stamps loop))
+    (remhash path (efrit-loop-read-stamps loop))))
 
 (defun efrit-read-files-problem (loop change)
   "Return why the model in LOOP must read the file of CHANGE again, or nil."
-  (let* ((file (efrit-change-file change))
-         (stamp (efrit-change-stamp change))
-         (known (gethash file (efrit-loop-read-stamps loop))))
+  (let* ((path (efrit-change-path change))
+         (report (efrit-change-report change))
+         (known (gethash path (efrit-loop-read-stamps loop)))
+         (since (efrit-loop-last-worked loop)))
     (cond
      ((memq (efrit-change-kind change) '(create rename)) nil)
      (known
-      (unless (equal known stamp)
-        (format "%s has changed since you read it; read it again" (efrit-change-path change))))
-     ((efrit-read-files--changed-p loop file)
-      (format "%s has changed since this session last worked; read it again"
-              (efrit-change-path change))))))
+      (unless (equal known (or (efrit-read-files--unsaved loop path)
+                               (plist-get report :stamp)))
+        (format "%s has changed since you read it; read it again" path)))
+     ((and since (time-less-p (seconds-to-time since) (efrit-file-reported-time report)))
+      (format "%s has changed since this session last worked; read it again" path)))))
 
-(defun efrit-read-files--file (loop path)
-  "Return the whole file name of PATH in the project of LOOP.
-Do not follow links on another machine, since that is slow."
-  (let ((file (expand-file-name path (efrit-loop-root loop))))
-    (if (file-remote-p file) file (file-truename file))))
-
-(defun efrit-read-files--changed-p (loop file)
-  "Return non-nil if FILE changed after `efrit-loop-last-worked' of LOOP."
-  (let ((since (efrit-loop-last-worked loop))
-        (attributes (file-attributes file)))
-    (and since attributes
-         (time-less-p (seconds-to-time since)
-                      (file-attribute-modification-time attributes)))))
+(defun efrit-read-files--unsaved (loop path)
+  "Return the state of the buffer that visits PATH of LOOP, if it is modified."
+  (when-let* ((buffer (efrit-file-buffer (expand-file-name path (efrit-loop-root loop))))
+              ((buffer-modified-p buffer)))
+    (list 'buffer (buffer-chars-modified-tick buffer))))
 
 ;;; Plans
 
 ;; A tool that changes files first makes a plan, which the person sees as a
-;; diff.  Then all of its changes are made, or none.  The sidecar stores the
-;; files before and after, so that another Emacs can undo the changes, too.
+;; diff.  Then all of its changes are made, or none: in the buffers that visit
+;; the files, and by the sidecar on disk.  It stores the files before and after,
+;; so that another Emacs can undo the changes, too.
+
+(defconst efrit-plan--most-calls 3
+  "Most calls of a method that is called again when the sidecar dies.")
 
 (cl-defstruct (efrit-plan (:constructor efrit-plan-create) (:copier nil))
   "The changes that a tool call would make.
@@ -189,17 +192,19 @@ real names, or paths in the project."
 Call THEN with the plan, or REFUSED with the reason, a string."
   (funcall (efrit-tool-plan tool) loop (efrit-json-plist arguments) then refused))
 
-(defun efrit-plan-of-files (planner)
+(defun efrit-plan-of-files (planner &optional names-only)
   "Return a function for a tool's `:plan', to make the plan by PLANNER.
-First it has the sidecar check the paths in the tool's arguments.  PLANNER is
-called with the arguments and FILES, an alist from each path to the sidecar's
-report on it, a plist; it returns a plan, or calls `efrit-plan-refuse'."
+First it has the sidecar report on the files in the tool's arguments.  PLANNER
+is called with the arguments and FILES, an alist from each path to the report,
+as from `efrit-file-ask-reports'; it returns a plan, or calls
+`efrit-plan-refuse'.  NAMES-ONLY is as in `efrit-file-ask-reports'."
   (lambda (loop given then refused)
-    (efrit-plan--with-files
-     loop (seq-uniq (efrit-permissions-paths given))
+    (efrit-file-ask-reports
+     #'efrit-loop-call-again loop (seq-uniq (efrit-permissions-paths given))
      (lambda (files)
        (efrit-plan--run-planner planner loop given files then refused))
-     refused)))
+     (lambda (err) (funcall refused (efrit-error-text err)))
+     names-only)))
 
 (defun efrit-plan-file (path files)
   "Return the report on PATH in the alist FILES; refuse a PATH with a problem."
@@ -211,21 +216,16 @@ report on it, a plist; it returns a plan, or calls `efrit-plan-refuse'."
 
 (defun efrit-plan-change (kind path files &rest more)
   "Return a change of KIND for PATH, a key of FILES, with the slots MORE.
-Visit the file if it exists."
-  (let* ((file (efrit-plan-file path files))
-         (change (apply #'efrit-change-create :kind kind :path (plist-get file :path)
-                        :file (plist-get file :file) more)))
-    (if (not (eq (plist-get file :exists) t))
-        (setf (efrit-change-stamp change) (efrit-file-stamp (plist-get file :file)))
+Load the text of the file if it exists."
+  (let* ((report (efrit-plan-file path files))
+         (change (apply #'efrit-change-create :kind kind :path (plist-get report :path)
+                        :file (plist-get report :file) :report report more)))
+    (when (eq (plist-get report :exists) t)
       (condition-case err
-          (efrit-change-visit change)
+          (efrit-change-load change)
         (efrit-change-refused (efrit-plan-refuse "%s" (cadr err)))
         (error (efrit-plan-refuse "%s: %s" path (error-message-string err)))))
     change))
-
-(defun efrit-plan-drop (plan)
-  "Kill the buffers that were opened for PLAN, unless shown or modified."
-  (mapc #'efrit-change-release (efrit-plan-changes plan)))
 
 (defun efrit-plan-text (plan)
   "Return the diff of the whole PLAN, and cache it."
@@ -277,7 +277,7 @@ First decide, or ask, whether to save buffers that had unsaved changes."
          (begin (lambda (save)
                   (dolist (change unsaved)
                     (setf (efrit-change-save change) save))
-                  (efrit-plan--begin call))))
+                  (efrit-plan--write call))))
     (if (and unsaved (eq efrit-edit-unsaved-buffers 'ask))
         (efrit-plan--ask
          call (format "%s had unsaved changes of yours.  Save with the edit?"
@@ -285,20 +285,6 @@ First decide, or ask, whether to save buffers that had unsaved changes."
          '("Save" "Leave it unsaved")
          (lambda (answer) (funcall begin (equal answer "Save"))))
       (funcall begin (eq efrit-edit-unsaved-buffers 'save)))))
-
-(defun efrit-plan--with-files (loop paths then refused)
-  "Have the sidecar check PATHS in LOOP; call THEN with its reports, or REFUSED.
-The reports are an alist from paths to plists with the `:file' name in Emacs."
-  (efrit-loop-call
-   loop 'changes/check (list :paths (vconcat paths))
-   (lambda (checked)
-     (funcall then
-              (cl-loop for path in paths
-                       for file across (plist-get checked :files)
-                       for name = (efrit-file-local-to-emacs (efrit-loop-root loop)
-                                                             (or (plist-get file :file) ""))
-                       collect (cons path (plist-put file :file name)))))
-   (lambda (err) (funcall refused (efrit-error-text err)))))
 
 (defun efrit-plan--run-planner (planner loop given files then refused)
   "Call PLANNER with GIVEN, a tool's arguments in LOOP, and FILES, the reports.
@@ -317,9 +303,7 @@ Call THEN with the plan, or REFUSED with the reason."
             (efrit-plan-files plan)
             (mapcar (lambda (file) (plist-get (cdr file) :file)) files))
       (funcall then plan))
-     (t (when plan
-          (efrit-plan-drop plan))
-        (funcall refused problem)))))
+     (t (funcall refused problem)))))
 
 (defun efrit-plan--change-line (change)
   "Return CHANGE as a line, with the numbers of lines added and removed."
@@ -347,92 +331,83 @@ Call THEN with the plan, or REFUSED with the reason."
       :finish (lambda (result) (funcall then (plist-get result :text))))
      question options)))
 
-(defun efrit-plan--begin (call)
-  "Have the sidecar store the files of CALL, then apply the plan."
-  (let* ((loop (efrit-tool-call-owner call))
-         (changes (efrit-plan-changes (efrit-tool-call-plan call))))
-    (efrit-loop-call-again
-     loop 'changes/begin
-     (list :tool_use_id (efrit-tool-call-id call) :tool (efrit-tool-call-name call)
-           :files (vconcat (mapcar #'efrit-plan--begin-params changes)))
-     (lambda (begun)
-       (cl-loop for change in changes
-                for kept across (plist-get begun :changes)
-                do (setf (efrit-change-number change) (plist-get kept :number)))
-       (efrit-plan--apply call))
-     (lambda (err)
-       (efrit-plan--finish call (efrit-tool-error (efrit-error-text err)))))))
-
-(defun efrit-plan--begin-params (change)
-  "Return the entry for CHANGE, a plist, in the request that begins the plan."
-  (append (list :path (efrit-change-path change)
-                :kind (symbol-name (efrit-change-kind change)))
-          (and (efrit-change-to change) (list :to (efrit-change-to change)))
-          (and (efrit-change-unsaved change)
-               (list :buffer_text (efrit-json-replace-invalid (efrit-change-before change))))))
-
-(defun efrit-plan--apply (call)
-  "Make every change of the plan of CALL, or none, and report to the sidecar."
+(defun efrit-plan--write (call)
+  "Carry out the plan of CALL: in buffers, and by the sidecar in files."
   (let* ((changes (efrit-plan-changes (efrit-tool-call-plan call)))
-         (made nil)
-         (problem (condition-case err
-                      (dolist (change changes)
-                        (efrit-change-apply change)
-                        (push change made))
-                    (quit "The person stopped it (quit).")
-                    (efrit-change-refused (cadr err))
-                    (error (error-message-string err))))
-         (left (and problem (efrit-plan--revert made))))
-    (efrit-plan--report-end
-     call (if (and problem (null left)) "abandoned" "done")
-     (if problem
-         (efrit-tool-error
-          (concat (format "Nothing was changed: %s" problem)
-                  (and left (format ".  But these could not be put back: %s"
-                                    (string-join left ", ")))))
-       (efrit-plan--result call)))))
+         (begun (efrit-plan--begin changes)))
+    (cond
+     ((stringp begun) (efrit-plan--fail call begun))
+     ((null begun) (efrit-plan--finish call nil))
+     (t (efrit-plan--ask-again
+         (efrit-tool-call-owner call) 'changes/write
+         (list :tool_use_id (efrit-tool-call-id call) :tool (efrit-tool-call-name call)
+               :files (vconcat begun))
+         (lambda (written) (efrit-plan--finish call (append (plist-get written :changes) nil)))
+         (lambda (err)
+           (mapc #'efrit-change-cancel changes)
+           (efrit-plan--fail call (efrit-error-text err)
+                             (eq (car err) 'efrit-sidecar-died))))))))
 
-(defun efrit-plan--revert (made)
-  "Revert each change of MADE, latest first; return those that failed, as text."
-  (delq nil
-        (mapcar (lambda (change)
-                  (condition-case err
-                      (ignore (efrit-change-revert change))
-                    ((error quit) (format "%s (%s)" (efrit-change-path change)
-                                          (error-message-string err)))))
-                made)))
+(defun efrit-plan--begin (planned)
+  "Edit the buffers of each change in PLANNED; return the entries of a request.
+The request has the sidecar write the files.  If one fails, restore the buffers
+and return the reason, a string."
+  (let ((begun nil)
+        (entries nil))
+    (condition-case err
+        (dolist (change planned (nreverse entries))
+          (when-let* ((entry (efrit-change-begin change)))
+            (push entry entries))
+          (push change begun))
+      ((error quit)
+       (mapc #'efrit-change-cancel begun)
+       (pcase (car err)
+         ('quit "the person stopped it (quit)")
+         ('efrit-change-refused (cadr err))
+         (_ (error-message-string err)))))))
 
-(defun efrit-plan--report-end (call outcome result)
-  "Report OUTCOME, \"done\" or \"abandoned\", to the sidecar; finish CALL with RESULT."
-  (let ((changes (efrit-plan-changes (efrit-tool-call-plan call))))
-    (efrit-loop-call-again
-     (efrit-tool-call-owner call) 'changes/end
-     (list :tool_use_id (efrit-tool-call-id call) :outcome outcome
-           :files (vconcat (mapcar #'efrit-plan--end-params changes)))
-     (lambda (_) (efrit-plan--finish call result))
+(defun efrit-plan--ask-again (loop method params then failed &optional tries)
+  "Call METHOD with PARAMS for LOOP, and again if the sidecar dies meanwhile.
+Call THEN with the result or FAILED with the error, even if LOOP was stopped:
+what is changed by then has to be put in order.  TRIES counts earlier calls."
+  (let ((tries (1+ (or tries 0))))
+    (efrit-loop-ask-sidecar
+     loop method params
+     (lambda (result) (efrit-loop-call-safely loop then result))
      (lambda (err)
-       (efrit-plan--finish
-        call (efrit-tool-result (concat (plist-get result :text) "\n"
-                                        (efrit-tool-mark-own "It cannot be undone: ")
-                                        (efrit-error-text err))
-                                :status (intern (plist-get result :status))))))))
+       (if (and (eq (car err) 'efrit-sidecar-died) (< tries efrit-plan--most-calls))
+           (efrit-plan--ask-again loop method params then failed tries)
+         (efrit-loop-call-safely loop failed err))))))
 
-(defun efrit-plan--end-params (change)
-  "Return the entry for CHANGE, a plist, in the request that ends the plan."
-  (let ((buffer (efrit-change-buffer change)))
-    (append (list :number (efrit-change-number change))
-            (and (buffer-live-p buffer) (buffer-modified-p buffer)
-                 (list :buffer_text (efrit-json-replace-invalid (efrit-file-text buffer)))))))
+(defun efrit-plan--fail (call problem &optional unknown)
+  "Finish CALL, whose plan was not carried out because of PROBLEM, a text.
+If UNKNOWN is non-nil, it may have been carried out."
+  (efrit-tool-finish
+   call (efrit-tool-error
+         (format (if unknown
+                     "Nobody knows whether the change was made; read the file again: %s"
+                   "Nothing was changed: %s")
+                 problem))))
 
-(defun efrit-plan--finish (call result)
-  "Record that the model has read the files of CALL; finish CALL with RESULT."
-  (let ((plan (efrit-tool-call-plan call)))
-    (dolist (change (efrit-plan-changes plan))
-      (dolist (file (delq nil (list (efrit-change-file change) (efrit-change-to-file change))))
-        (efrit-read-files-note (efrit-tool-call-owner call) file)))
-    (unless efrit-change-keep-buffers
-      (efrit-plan-drop plan))
-    (efrit-tool-finish call result)))
+(defun efrit-plan--finish (call made)
+  "Record what the sidecar wrote for the plan of CALL, and finish CALL.
+MADE are the sidecar's replies on the changes, plists in their order."
+  (let ((loop (efrit-tool-call-owner call)))
+    (dolist (change (efrit-plan-changes (efrit-tool-call-plan call)))
+      (unless (efrit-change-self-saved change)
+        (let ((reply (pop made)))
+          (efrit-change-finish change reply)
+          (efrit-read-files-note loop (efrit-change-path change) nil)
+          (efrit-read-files-note loop (plist-get reply :path) (plist-get reply :stamp)))
+        (when efrit-change-keep-buffers
+          (efrit-plan--visit change))))
+    (efrit-tool-finish call (efrit-plan--result call))))
+
+(defun efrit-plan--visit (change)
+  "Visit the file of CHANGE quietly, if it is there and on this machine."
+  (let ((file (or (efrit-change-to-file change) (efrit-change-file change))))
+    (when (and (not (file-remote-p file)) (file-exists-p file))
+      (efrit-file-visit file))))
 
 (defun efrit-plan--result (call)
   "Return the result of CALL, whose plan was carried out."
@@ -442,6 +417,7 @@ Call THEN with the plan, or REFUSED with the reason."
       (append (list (efrit-tool-mark-own (efrit-plan-report plan)))
               (delq nil (mapcar #'efrit-plan--unsaved-note (efrit-plan-changes plan)))
               (delq nil (mapcar #'efrit-plan--hooks-note (efrit-plan-changes plan)))
+              (delq nil (mapcar #'efrit-plan--self-saved-note (efrit-plan-changes plan)))
               (and (efrit-plan-revised plan)
                    (list (concat (efrit-tool-mark-own
                                   "The person changed the new text before it was written:\n")
@@ -460,12 +436,17 @@ not on disk, where commands would see it." (efrit-change-path change)))))
 
 (defun efrit-plan--hooks-note (change)
   "Return a note with what hooks changed when CHANGE was saved, or nil."
-  (when-let* (((memq (efrit-change-kind change) '(edit create)))
-              (text (efrit-with-live-buffer (efrit-change-buffer change)
-                      (efrit-file-text (current-buffer))))
+  (when-let* ((text (efrit-change-written change))
               (diff (efrit-diff (efrit-change-after change) text (efrit-change-path change)))
               ((not (string-empty-p diff))))
     (concat (efrit-tool-mark-own "Hooks that ran on saving also changed:\n") diff)))
+
+(defun efrit-plan--self-saved-note (change)
+  "Return a note if a function of the buffer saved CHANGE, or nil."
+  (and (efrit-change-self-saved change)
+       (efrit-tool-mark-own
+        (format "It cannot be undone in %s, which is saved by a function of its buffer."
+                (efrit-change-path change)))))
 
 ;;; Tools
 
@@ -509,14 +490,16 @@ not on disk, where commands would see it." (efrit-change-path change)))))
     ((path "string" "")
      (to "string" ""))
   "Rename or move a file. Git's index is not touched."
-  :plan (efrit-plan-of-files #'efrit-edit--plan-rename)
+  :plan (efrit-plan-of-files #'efrit-edit--plan-rename t)
   (efrit-plan-carry-out call))
 
 (efrit-define-tool delete_file
     ((path "string" ""))
   "Delete a file; undo_edit brings it back."
   :plan (efrit-plan-of-files #'efrit-edit--plan-delete)
-  (efrit-plan-carry-out call))
+  (if (efrit-edit--trash-p (efrit-tool-call-owner call))
+      (efrit-edit--trash call)
+    (efrit-plan-carry-out call)))
 
 ;;;; Plans
 
@@ -526,13 +509,12 @@ not on disk, where commands would see it." (efrit-change-path change)))))
         (reports nil))
     (unless edits
       (efrit-plan-refuse "edits is empty"))
-    (efrit-on-failure (mapc #'efrit-change-release changes)
-      (cl-loop for edit in edits
-               for number from 1
-               for prefix = (if (cdr edits) (format "edit %d: " number) "")
-               for change = (efrit-edit--change edit files prefix changes)
-               do (cl-pushnew change changes)
-               (push (efrit-edit--apply change edit prefix) reports)))
+    (cl-loop for edit in edits
+             for number from 1
+             for prefix = (if (cdr edits) (format "edit %d: " number) "")
+             for change = (efrit-edit--change edit files prefix changes)
+             do (cl-pushnew change changes)
+             (push (efrit-edit--apply change edit prefix) reports))
     (efrit-plan-create :changes (nreverse changes)
                        :report (string-join (nreverse reports) "\n"))))
 
@@ -632,30 +614,62 @@ PREFIX begins the text of the refusal."
     (efrit-plan-create
      :changes (list (efrit-change-create
                      :kind 'rename :path (plist-get file :path) :file (plist-get file :file)
-                     :stamp (efrit-file-stamp (plist-get file :file))
-                     :to (plist-get target :path) :to-file (plist-get target :file)))
+                     :report file :to (plist-get target :path) :to-file (plist-get target :file)))
      :report (format "Renamed %s to %s." path to))))
 
 (defun efrit-edit--plan-delete (arguments files)
   "Return the plan of `delete_file' with ARGUMENTS; FILES has reports on paths."
   (let* ((path (plist-get arguments :path))
          (file (efrit-edit-existing path files)))
-    (efrit-plan-create :changes (list (efrit-edit--deletion path (plist-get file :file) files))
-                       :report (format "Deleted %s%s." path
-                                       (if delete-by-moving-to-trash
-                                           " (it is in the trash)" "")))))
+    (efrit-plan-create :changes (list (efrit-edit--deletion path file files))
+                       :report (format "Deleted %s." path))))
 
-(defun efrit-edit--deletion (path file files)
-  "Return the change that deletes PATH, a key of FILES, whose file name is FILE.
+(defun efrit-edit--deletion (path report files)
+  "Return the change that deletes PATH, a key of FILES with REPORT.
 A file that is not text, or too large to be shown, is deleted without a diff."
-  (when-let* ((buffer (efrit-file-buffer file))
+  (when-let* ((buffer (efrit-file-buffer (plist-get report :file)))
               ((buffer-modified-p buffer)))
     (efrit-plan-refuse "%s has unsaved changes of the person; ask before deleting it" path))
   (condition-case nil
       (efrit-plan-change 'delete path files)
     (efrit-plan-refused
-     (efrit-change-create :kind 'delete :path path :file file
-                          :stamp (efrit-file-stamp file)))))
+     (efrit-change-create :kind 'delete :path (plist-get report :path)
+                          :file (plist-get report :file) :report report))))
+
+;;;; The trash
+
+(defun efrit-edit--trash-p (loop)
+  "Return non-nil if files of LOOP should be moved to the trash."
+  (and delete-by-moving-to-trash (not (file-remote-p (efrit-loop-root loop)))))
+
+(defun efrit-edit--trash (call)
+  "Move the file that CALL deletes to the trash, after the sidecar stored it."
+  (let* ((loop (efrit-tool-call-owner call))
+         (use (list :tool_use_id (efrit-tool-call-id call)))
+         (change (car (efrit-plan-changes (efrit-tool-call-plan call))))
+         (failed (lambda (err) (efrit-plan--fail call (efrit-error-text err)))))
+    (efrit-plan--ask-again
+     loop 'changes/begin
+     (append use (list :tool (efrit-tool-call-name call)
+                       :files (vector (list :path (efrit-change-path change) :kind "delete"))))
+     (lambda (_)
+       (let ((problem (condition-case err
+                          (progn (efrit-change--check-current change)
+                                 (delete-file (efrit-change-file change) t))
+                        ((error quit) (error-message-string err)))))
+         (efrit-plan--ask-again
+          loop 'changes/end
+          (append use (list :outcome (if problem "abandoned" "done")))
+          (lambda (_)
+            (if problem
+                (efrit-plan--fail call problem)
+              (efrit-tool-finish
+               call (efrit-tool-result
+                     (efrit-tool-mark-own (format "Deleted %s (it is in the trash)."
+                                                  (efrit-change-path change)))
+                     :gist (efrit-plan-gist (efrit-tool-call-plan call))))))
+          failed)))
+     failed)))
 
 ;;;; Checks
 

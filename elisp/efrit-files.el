@@ -5,9 +5,9 @@
 
 ;;; Commentary:
 
-;; Opens, reloads and saves files through their buffers; makes and reverts
-;; changes of files; makes diffs of texts.  Sends unsaved buffers to the sidecar,
-;; and reverts buffers whose files a command changed.
+;; Opens and reloads files; makes changes of files in their buffers; makes diffs
+;; of texts.  Sends unsaved buffers to the sidecar, and reverts buffers whose
+;; files a command changed.
 
 ;;; Code:
 
@@ -21,17 +21,20 @@
 
 ;;; Files and their buffers
 
-;; A file is opened without a question, its text is set without moving point
-;; in any window, and it is saved whole or not at all.
-
-(defvar-local efrit-file--last-stamp nil
-  "For a remote file, (MODIFICATION-TIME . STAMP) of this buffer's file, or nil.
-Recorded when efrit last read this buffer from its file, or saved it.")
+;; A file is opened without a question, and its text is set without moving point
+;; in any window.  Of a file on another machine these functions use what the
+;; sidecar there reports, since each question to TRAMP takes a round trip or more.
 
 (defun efrit-file-buffer (file)
   "Return the buffer that visits FILE, or nil.
-Look for the name as it is first: following links on another machine is slow."
-  (or (get-file-buffer file) (find-buffer-visiting file)))
+For a remote FILE, compare names only."
+  (if (file-remote-p file)
+      (seq-find (lambda (buffer)
+                  (and (buffer-file-name buffer)
+                       (member file (list (buffer-file-name buffer)
+                                          (efrit-host-true-file buffer)))))
+                (buffer-list))
+    (or (get-file-buffer file) (find-buffer-visiting file))))
 
 (defmacro efrit-file-quietly (&rest body)
   "Run BODY; visiting a file in it asks nothing and cannot run the file's code."
@@ -48,16 +51,18 @@ Look for the name as it is first: following links on another machine is slow."
 (defun efrit-file-visit (file)
   "Return the buffer that visits FILE; if there is none, open FILE quietly.
 For a file just opened, use the major mode that FILE names if it is for text,
-and set those of its local variables that are safe."
+and set those of its local variables that are safe.  A remote file is not
+auto-saved: TRAMP would ask whether it may, if the file is root's."
   (or (efrit-file-buffer file)
-      (with-current-buffer (efrit-file-quietly (find-file-noselect file t))
-        (efrit-file-quietly
-          (let ((mode (let ((enable-local-variables :safe))
-                        (ignore-errors (hack-local-variables t)))))
-            (when (efrit-file-text-mode-p mode)
-              (funcall mode)))
-          (efrit-file-take-variables (lambda () (hack-local-variables 'no-mode))))
-        (current-buffer))))
+      (let ((auto-save-default (and auto-save-default (not (file-remote-p file)))))
+        (with-current-buffer (efrit-file-quietly (find-file-noselect file t))
+          (efrit-file-quietly
+            (let ((mode (let ((enable-local-variables :safe))
+                          (ignore-errors (hack-local-variables t)))))
+              (when (efrit-file-text-mode-p mode)
+                (funcall mode)))
+            (efrit-file-take-variables (lambda () (hack-local-variables 'no-mode))))
+          (current-buffer)))))
 
 (defun efrit-file-take-variables (hack)
   "Call HACK, a setter of file-local variables; let it set only safe variables.
@@ -79,33 +84,18 @@ Drop the variable `mode', since it could name any function ending in \"-mode\"."
        (seq-some (lambda (parent) (provided-mode-derived-p mode parent))
                  '(text-mode prog-mode conf-mode))))
 
-(defun efrit-file-open (file)
-  "Visit FILE quietly, record its stamp, and return its buffer."
-  (let ((auto-save-default (efrit-file--auto-save-p file)))
-    (with-current-buffer (efrit-file-visit file)
-      (efrit-file--record-stamp)
-      (current-buffer))))
-
-(defun efrit-file-current-p (buffer)
-  "Return non-nil if BUFFER's file has not changed since BUFFER read or saved it.
-For a remote file, compare stamps as well: TRAMP overlooks changes within
-two seconds."
-  (with-current-buffer buffer
-    (and (verify-visited-file-modtime buffer)
-         (or (not (file-remote-p buffer-file-name))
-             (efrit-file--same-p (file-attributes buffer-file-name))))))
-
 (defun efrit-file-visit-as (file)
   "Make this buffer visit FILE, without a question.
 It takes the place of an unmodified buffer that already visits FILE."
-  (let ((auto-save-default (efrit-file--auto-save-p file))
-        (former (efrit-file-buffer file))
+  (let ((former (efrit-file-buffer file))
         (inhibit-message t))
     (unless (or (null former) (eq former (current-buffer)) (buffer-modified-p former))
       (dolist (window (get-buffer-window-list former nil t))
         (set-window-buffer window (current-buffer)))
       (efrit-file-kill-unused former))
-    (set-visited-file-name file t t)))
+    (if (file-remote-p file)
+        (efrit-file--set-name file)
+      (set-visited-file-name file t t))))
 
 (defun efrit-file-kill-unused (buffer)
   "Kill BUFFER, which visits a file, unless it is modified or in a window."
@@ -129,13 +119,22 @@ name with hidden characters like a string in C."
               (decode-coding-string (encode-coding-string (read name) 'utf-8-unix) 'utf-8-unix)
             name)))
 
-(defun efrit-file-stamp (file)
-  "Return the stamp of FILE, or of its buffer if modified; nil for no file.
-While the stamp stays equal, the text has not changed."
-  (let ((buffer (efrit-file-buffer file)))
-    (if (and buffer (buffer-modified-p buffer))
-        (list 'buffer (buffer-chars-modified-tick buffer))
-      (efrit-file--stamp (file-attributes file)))))
+(defun efrit-file-decode (bytes file &optional coding)
+  "Return (TEXT . CODING): BYTES decoded as Emacs would decode the content of FILE.
+CODING is the file's coding system; nil means detect it."
+  (let ((coding-system-for-read coding))
+    (with-temp-buffer
+      (insert bytes)
+      (decode-coding-inserted-region (point-min) (point-max) (file-local-name file))
+      (unless coding
+        (after-insert-file-set-coding (buffer-size) t))
+      (cons (buffer-string) (efrit-file-coding (or coding buffer-file-coding-system))))))
+
+(defun efrit-file-bytes (buffer)
+  "Return the whole text of BUFFER as the bytes of its file, a unibyte string."
+  (encode-coding-string (efrit-file-text buffer)
+                        (efrit-file-coding
+                         (buffer-local-value 'buffer-file-coding-system buffer))))
 
 (defun efrit-file-set-text (buffer text)
   "Replace the text of BUFFER with TEXT in one step of undo.
@@ -153,70 +152,48 @@ Points, marks and windows keep their places."
         (accept-change-group group)
         (undo-boundary)))))
 
-(defun efrit-file-reload (buffer &optional coding)
-  "Replace the text of BUFFER, which is not modified, with its file's text.
-Point, windows and the undo history are kept.  CODING is the file's coding
-system; nil means detect it."
+(defun efrit-file-reload (buffer text modtime coding)
+  "Replace the text of BUFFER with TEXT, which its file has since MODTIME.
+CODING is the file's coding system.  Point, windows and the undo history are
+kept."
   (with-current-buffer buffer
-    (pcase-let ((`(,text ,modtime ,coding) (efrit-file-read buffer-file-name coding))
-                (inhibit-read-only t))
+    (let ((inhibit-read-only t))
       ;; Without a file name, Emacs asks nothing about a file that changed on
       ;; disk.  Set the file's time after the text, so that undo marks the
       ;; buffer as modified.
       (let ((buffer-file-name nil))
         (efrit-file-set-text buffer text))
-      (set-visited-file-modtime modtime)
+      (efrit-file-set-time modtime)
       (set-buffer-modified-p nil)
-      (setq buffer-file-coding-system coding)
-      (efrit-file--record-stamp))))
+      (setq buffer-file-coding-system coding))))
 
-(defun efrit-file-save (buffer)
-  "Save BUFFER, running its hooks; replace its file whole or not at all.
-Add no newline at the end, and make no backup."
-  (with-current-buffer buffer
-    (let ((require-final-newline nil)
-          (mode-require-final-newline nil)
-          (backup-inhibited t)
-          (create-lockfiles nil)
-          (save-silently t)
-          (inhibit-message t))
-      (add-hook 'write-file-functions #'efrit-file-write 100 t)
-      (unwind-protect
-          (condition-case err
-              (basic-save-buffer)
-            ;; If a hook fails after the file was written, it is saved all the same.
-            (error (when (buffer-modified-p)
-                     (signal (car err) (cdr err)))
-                   (message "efrit: after %s was saved: %s" (buffer-name)
-                            (error-message-string err))))
-        (remove-hook 'write-file-functions #'efrit-file-write t)))))
+(defun efrit-file-set-time (modtime)
+  "Record that this buffer's file was modified at MODTIME.
+TRAMP forgets what it knew of the file."
+  (set-visited-file-modtime modtime)
+  (if (file-remote-p buffer-file-name)
+      (efrit-remote-forget-file buffer-file-name)
+    (setq buffer-file-number (nthcdr 10 (file-attributes buffer-file-name)))))
 
-(defun efrit-file-write ()
-  "Write this buffer to a temporary file, rename that to the real file, return t.
-`efrit-file-save' makes this the last of `write-file-functions'."
-  (let* ((file (file-chase-links buffer-file-name))
-         (modes (file-modes file))
-         (more (and modes (file-extended-attributes file)))
-         (new (make-temp-file (expand-file-name (efrit-file--new-name file)
-                                                (file-name-directory file))))
-         (modtime (visited-file-modtime))
-         (coding-system-for-write (efrit-file-coding)))
-    (condition-case err
-        (progn
-          (clear-visited-file-modtime)
-          (write-region nil nil new nil buffer-file-name buffer-file-truename)
-          (set-file-modes new (or modes (logand #o666 (default-file-modes))))
-          (when more
-            (set-file-extended-attributes new more))
-          (rename-file new file t)
-          (set-visited-file-modtime)
-          (efrit-file--record-stamp)
-          t)
-      ((error quit)
-       (ignore-errors (delete-file new))
-       (set-visited-file-modtime modtime)
-       (efrit-file-set-modified t)
-       (signal (car err) (cdr err))))))
+(defun efrit-file-run-save-hooks ()
+  "Run the hooks that run before this buffer is saved.
+Return non-nil if one of them has saved it."
+  (let ((require-final-newline nil)
+        (mode-require-final-newline nil)
+        (inhibit-message t))
+    (run-hooks 'before-save-hook)
+    (or (run-hook-with-args-until-success 'write-contents-functions)
+        (run-hook-with-args-until-success 'write-file-functions))))
+
+(defun efrit-file-run-saved-hooks ()
+  "Run the hooks that run after this buffer was saved; show their errors."
+  (condition-case err
+      (let ((inhibit-message t))
+        (delete-auto-save-file-if-necessary)
+        (run-hooks 'after-save-hook)
+        (unless (file-remote-p buffer-file-name)
+          (vc-after-save)))
+    (error (message "efrit: after %s was saved: %s" (buffer-name) (error-message-string err)))))
 
 (defun efrit-file-set-modified (flag)
   "Mark this buffer as modified if FLAG is non-nil, else as unmodified.
@@ -224,55 +201,22 @@ Prevent the question of Emacs about a file that has changed on disk."
   (let ((buffer-file-truename nil))
     (set-buffer-modified-p flag)))
 
-(defun efrit-file-leftovers (file)
-  "Return the temporary files of FILE that a killed Emacs wrote and left behind."
-  (directory-files (file-name-directory file) t
-                   (format "\\`%s.\\{6\\}\\'"
-                           (regexp-quote (efrit-file--new-name file)))
-                   t))
-
-(defun efrit-file-coding ()
-  "Return the coding system for writing this buffer."
-  (let ((coding (or buffer-file-coding-system 'utf-8-unix)))
+(defun efrit-file-coding (coding)
+  "Return the coding system for writing a text whose coding system is CODING."
+  (let ((coding (or coding 'utf-8-unix)))
     (if (memq (coding-system-base coding) '(undecided prefer-utf-8 us-ascii))
         (coding-system-change-text-conversion coding 'utf-8)
       coding)))
 
-(defun efrit-file--stamp (attributes)
-  "Return (SIZE TIME INODE) from a file's ATTRIBUTES, or nil if ATTRIBUTES is nil."
-  (and attributes
-       (list (file-attribute-size attributes)
-             (file-attribute-modification-time attributes)
-             (file-attribute-inode-number attributes))))
-
-(defun efrit-file--record-stamp ()
-  "Record the stamp of this buffer's file, if remote; both have the same text now."
-  (setq efrit-file--last-stamp
-        (and (file-remote-p buffer-file-name)
-             (cons (visited-file-modtime)
-                   (efrit-file--stamp (file-attributes buffer-file-name))))))
-
-(defun efrit-file--same-p (attributes)
-  "Return non-nil if this buffer's file, which has ATTRIBUTES now, is unchanged.
-If the person saved the buffer since, only the modification time is compared."
-  (let ((modtime (visited-file-modtime)))
-    (cond ((equal modtime (car efrit-file--last-stamp))
-           (equal (cdr efrit-file--last-stamp) (efrit-file--stamp attributes)))
-          ((and attributes (consp modtime))
-           (time-equal-p modtime (file-attribute-modification-time attributes)))
-          (t t))))
-
-(defun efrit-file--auto-save-p (file)
-  "Return non-nil if Emacs should auto-save the buffer of FILE.
-It should not for a file of root on another machine: TRAMP would ask first."
-  (and auto-save-default
-       (or (not (file-remote-p file))
-           (bound-and-true-p tramp-allow-unsafe-temporary-files)
-           (not (eql 0 (file-attribute-user-id (file-attributes file)))))))
-
-(defun efrit-file--new-name (file)
-  "Return the beginning of the name of a temporary file for writing FILE."
-  (format ".%s.efrit-" (file-name-nondirectory file)))
+(defun efrit-file--set-name (file)
+  "Make this buffer visit FILE, a remote file whose name is its true name."
+  (let ((name (file-name-nondirectory file)))
+    (setq buffer-file-name file
+          buffer-file-truename file
+          default-directory (file-name-directory file)
+          buffer-auto-save-file-name nil)
+    (unless (string= name (buffer-name))
+      (rename-buffer name t))))
 
 (defun efrit-file-read (file coding)
   "Return a list of FILE's text, modification time and coding system.
@@ -304,43 +248,143 @@ Compare at most MOST characters."
   (let ((difference (compare-strings one 0 most other 0 most)))
     (if (eq difference t) most (1- (abs difference)))))
 
+;;; Reports
+
+;; The sidecar reports on files: what is there, when it was changed, and what
+;; it holds.
+
+(defun efrit-file-ask-reports (ask loop paths then failed &optional names-only)
+  "Have the sidecar report on PATHS of LOOP; call THEN with an alist, or FAILED.
+The alist maps each of PATHS to a plist, in which `:file' is the name in Emacs
+and `:bytes' is the content of a text, a unibyte string.  FAILED is called with
+the error.  ASK is the function that asks, such as `efrit-loop-ask-sidecar'.
+With NAMES-ONLY, contents are wanted only if a buffer visits one of PATHS."
+  (let* ((root (efrit-loop-root loop))
+         (buffers (mapcar (lambda (path) (efrit-file-buffer (expand-file-name path root))) paths))
+         (known (mapcar #'efrit-file--known-bytes (delq nil buffers))))
+    (funcall
+     ask loop 'changes/check
+     (append (list :paths (vconcat paths))
+             (unless (and names-only (null known))
+               (list :contents (list :most_bytes efrit-change-most-bytes
+                                     :known (vconcat (mapcar #'car known))))))
+     (lambda (checked)
+       (funcall then (cl-loop for path in paths
+                              for report across (plist-get checked :files)
+                              collect (cons path (efrit-file--take-report root report known)))))
+     failed)))
+
+(defun efrit-file-reported-time (report)
+  "Return the time when the file of REPORT, a plist of the sidecar, was modified.
+Return nil if there is no file."
+  (pcase (plist-get report :modified)
+    (`[,seconds ,nanoseconds] (time-add seconds (cons nanoseconds 1000000000)))))
+
+(defun efrit-file-same-time-p (report)
+  "Return non-nil if the file of REPORT is as old as when this buffer read it.
+TRAMP knows whole seconds only."
+  (let ((known (visited-file-modtime))
+        (modtime (efrit-file-reported-time report)))
+    (or (not (consp known))
+        (and modtime
+             (or (time-equal-p known modtime)
+                 (and (file-remote-p buffer-file-name)
+                      (time-equal-p known (time-convert known 'integer))
+                      (time-equal-p known (time-convert modtime 'integer))))))))
+
+(defun efrit-file--known-bytes (buffer)
+  "Return (HASH . BYTES) of the file of BUFFER, as far as Emacs knows."
+  (let ((bytes (efrit-file-bytes buffer)))
+    (cons (secure-hash 'sha256 bytes) bytes)))
+
+(defun efrit-file--take-report (root report known)
+  "Return REPORT, a plist of the sidecar, with a `:file' of Emacs and `:bytes'.
+ROOT is that of the project; KNOWN is an alist from hashes to bytes, which the
+sidecar has not sent."
+  (let ((content (plist-get report :content))
+        (file (plist-get report :file)))
+    (append (list :file (and file (efrit-file-local-to-emacs root file))
+                  :bytes (if content
+                             (base64-decode-string content)
+                           (cdr (assoc (plist-get report :sha256) known))))
+            report)))
+
 ;;; Changes
 
-;; A change has the texts of one file before and after.  It is made in the
-;; file's buffer, so that undo, hooks and unsaved work behave as with a
-;; person's own edit, and written whole or not at all: into a new file that
-;; then replaces the old one.  This code asks no questions, and does not
-;; depend on the model or the sidecar.
+;; A change has the texts of one file before and after.  If a buffer visits the
+;; file, the change is made in that buffer, so that undo, hooks and unsaved work
+;; behave as with a person's own edit.  The sidecar writes the file, and the
+;; buffer then takes the file's time from it.  This code asks no questions.
 
 (cl-defstruct (efrit-change (:constructor efrit-change-create) (:copier nil))
   "A change of one file.
 KIND is `edit', `create', `delete' or `rename'.  PATH is the file's path
 in the project, FILE its whole name; TO and TO-FILE are path and name after a
-rename.  BEFORE and AFTER are the file's texts, nil for no file.  BUFFER
-visits the file; OPENED is non-nil if BUFFER was opened for the change, UNSAVED
-if BUFFER had unsaved changes of the person.  STAMP is the file's stamp before
-the change.  SAVE is non-nil if the file is to be saved.  NUMBER is the number
-of the change in the sidecar."
-  kind path file to to-file before after buffer opened unsaved stamp (save t) number)
+rename.  REPORT is the sidecar's report on the file, a plist; if its `:bytes' are
+known, they are the content before.  BEFORE and AFTER are the texts, nil for no
+file.  BUFFER visits the file, or is nil; UNSAVED is non-nil if BUFFER had unsaved
+changes of the person.  CODING is the file's coding system.  SAVE is non-nil if
+the file is to be saved.  WRITTEN is the text of BUFFER once it was changed and
+hooks have run, and TICK counts the changes of BUFFER up to then.  SELF-SAVED is
+non-nil if a function of BUFFER saved it."
+  kind path file to to-file report before after buffer unsaved coding (save t)
+  written tick self-saved)
 
-;;;; Visiting a file
+(defconst efrit-change--binary "%s is binary and cannot be edited as text"
+  "Format of the refusal to edit a file that is no text.")
 
-(defun efrit-change-visit (change)
-  "Visit the existing file of CHANGE, and store its text and stamp in CHANGE."
+;;;; The file before
+
+(defun efrit-change-load (change)
+  "Store in CHANGE the text of its existing file: of its buffer, or as reported."
   (let* ((file (efrit-change-file change))
          (buffer (efrit-file-buffer file)))
-    (efrit-change--check-size change)
+    (efrit-change--check-report change)
+    (setf (efrit-change-buffer change) buffer)
     (if buffer
-        (efrit-change--check-buffer change buffer)
-      (efrit-change--check-plain change)
-      (setq buffer (efrit-file-open file))
-      (setf (efrit-change-opened change) t))
-    (setf (efrit-change-buffer change) buffer
-          (efrit-change-unsaved change) (buffer-modified-p buffer)
+        (efrit-change--take-buffer change buffer)
+      (efrit-change--take-report change))
+    (when (string-search "\0" (efrit-change-before change))
+      (efrit-change--refuse change efrit-change--binary))))
+
+(defun efrit-change--take-buffer (change buffer)
+  "Store in CHANGE the text of BUFFER, which visits its file.
+If BUFFER is not modified, first make its text that of the file."
+  (with-current-buffer buffer
+    (cond
+     ((buffer-base-buffer)
+      (efrit-change--refuse change "%s is in an indirect buffer and cannot be edited"))
+     (buffer-file-format
+      (efrit-change--refuse change "%s is shown in a format of its own and cannot be edited"))
+     (buffer-read-only
+      (efrit-change--refuse change "%s is in a buffer that the person made read-only"))
+     ((not (buffer-modified-p)) (efrit-change--update-buffer change))
+     ((not (efrit-file-same-time-p (efrit-change-report change)))
+      (efrit-change--refuse change "%s has unsaved changes in Emacs, and its file has changed \
+on disk; ask the person to resolve that first")))
+    (setf (efrit-change-unsaved change) (buffer-modified-p)
           (efrit-change-before change) (efrit-file-text buffer)
-          (efrit-change-stamp change) (efrit-file-stamp file))
-    (with-current-buffer buffer
-      (efrit-change--check-content change))))
+          (efrit-change-coding change) (efrit-file-coding buffer-file-coding-system))))
+
+(defun efrit-change--update-buffer (change)
+  "Give this buffer, which is not modified, the text that the file of CHANGE has."
+  (let* ((report (efrit-change-report change))
+         (bytes (or (plist-get report :bytes)
+                    (efrit-change--refuse change efrit-change--binary)))
+         (modtime (efrit-file-reported-time report)))
+    (if (equal bytes (efrit-file-bytes (current-buffer)))
+        (efrit-file-set-time modtime)
+      (pcase-let ((`(,text . ,coding)
+                   (efrit-file-decode bytes buffer-file-name buffer-file-coding-system)))
+        (efrit-file-reload (current-buffer) text modtime coding)))))
+
+(defun efrit-change--take-report (change)
+  "Store in CHANGE the text of its file, as the sidecar reports it."
+  (pcase-let* ((bytes (or (plist-get (efrit-change-report change) :bytes)
+                          (efrit-change--refuse change efrit-change--binary)))
+               (`(,text . ,coding) (efrit-file-decode bytes (efrit-change-file change))))
+    (setf (efrit-change-before change) text
+          (efrit-change-coding change) coding)))
 
 (defun efrit-change-start (change)
   "Return where the first changed line begins in the text after CHANGE.
@@ -351,40 +395,112 @@ This is a number of characters."
          (line (and (> same 0) (string-match "[^\n]*\\'" (substring after 0 same)))))
     (or line same)))
 
-(defun efrit-change-release (change)
-  "Kill the buffer that was opened for CHANGE, if it is neither shown nor modified."
-  (let ((buffer (efrit-change-buffer change)))
-    (when (and (efrit-change-opened change) (buffer-live-p buffer))
-      (efrit-file-kill-unused buffer))))
-
 ;;;; Making a change
 
-(defun efrit-change-apply (change)
-  "Make CHANGE.
-Signal `efrit-change-refused' or another error if that fails; the file and
-its buffer are then unchanged."
-  (unless (equal (efrit-change-stamp change) (efrit-file-stamp (efrit-change-file change)))
-    (efrit-change--refuse change "%s was just changed by somebody else; read it again"))
-  (pcase (efrit-change-kind change)
-    ('edit (efrit-change--edit change))
-    ('create (efrit-change--create change))
-    ('delete (efrit-change--delete change))
-    ('rename (efrit-change--rename change))))
+(defun efrit-change-begin (change)
+  "Make CHANGE in its buffer, if any; return its entry in the request to write it.
+Return nil if a function of the buffer has saved it.  Signal
+`efrit-change-refused' or another error if CHANGE cannot be made; the buffer is
+then as before."
+  (efrit-change--check-current change)
+  (when (memq (efrit-change-kind change) '(edit create))
+    (efrit-change--check-encodable change)
+    (when-let* ((buffer (efrit-change-buffer change)))
+      (efrit-on-failure (efrit-change-cancel change)
+        (efrit-change--set-in-buffer change buffer))))
+  (unless (efrit-change-self-saved change)
+    (append
+     (list :path (efrit-change-path change)
+           :kind (symbol-name (efrit-change-kind change))
+           :stamp (plist-get (efrit-change-report change) :stamp))
+     (and (efrit-change-to change) (list :to (efrit-change-to change)))
+     (and (efrit-change-after change) (efrit-change--contents change)))))
 
-(defun efrit-change-revert (change)
-  "Undo CHANGE, an edit: in its buffer, and on disk if it was saved."
-  (efrit-change-restore-buffer change)
-  (when (efrit-change-save change)
-    (with-current-buffer (efrit-change-buffer change)
-      (efrit-file-write)
-      (efrit-file-set-modified (efrit-change-unsaved change)))))
+(defun efrit-change-finish (change made)
+  "Have the buffer of CHANGE, which was made, take over the state of its file.
+MADE is the sidecar's reply on CHANGE, a plist."
+  (dolist (file (delq nil (list (efrit-change-file change) (efrit-change-to-file change))))
+    (efrit-remote-forget-file file))
+  (let ((modtime (efrit-file-reported-time made)))
+    (pcase (efrit-change-kind change)
+      ('rename (efrit-change--follow change modtime))
+      ((and (or 'edit 'create) (guard (efrit-change-save change)))
+       (efrit-with-live-buffer (efrit-change-buffer change)
+         (setq buffer-file-coding-system (efrit-change-coding change))
+         (efrit-file-set-time modtime)
+         (efrit-file-run-saved-hooks))))))
 
-(defun efrit-change-restore-buffer (change)
-  "Restore the text before CHANGE in its buffer, if the buffer is live."
-  (efrit-with-live-buffer (efrit-change-buffer change)
-    (efrit-file-set-text (current-buffer) (efrit-change-before change))
-    (unless (efrit-change-unsaved change)
-      (set-buffer-modified-p nil))))
+(defun efrit-change-cancel (change)
+  "Restore the text before CHANGE in its buffer, unless the person has typed since."
+  (when (memq (efrit-change-kind change) '(edit create))
+    (efrit-with-live-buffer (efrit-change-buffer change)
+      (if (and (efrit-change-tick change)
+               (/= (efrit-change-tick change) (buffer-chars-modified-tick)))
+          (message "efrit: %s was typed into while it was saved, and is left as it is"
+                   (buffer-name))
+        (efrit-file-set-text (current-buffer) (or (efrit-change-before change) ""))
+        (efrit-file-set-modified (efrit-change-unsaved change))
+        (when-let* ((modtime (efrit-file-reported-time (efrit-change-report change))))
+          (efrit-file-set-time modtime))))))
+
+(defun efrit-change--set-in-buffer (change buffer)
+  "Make CHANGE in BUFFER.
+If it is to be saved, run the hooks for that, and mark BUFFER as saved."
+  (with-current-buffer buffer
+    (let ((inhibit-read-only t))
+      (efrit-file-set-text buffer (efrit-change-after change)))
+    (unless (string= (efrit-file-text buffer) (efrit-change-after change))
+      (efrit-change--refuse change "%s cannot hold this text"))
+    (when (efrit-change-save change)
+      (unless (setf (efrit-change-self-saved change) (efrit-file-run-save-hooks))
+        ;; Until the sidecar has written the file, Emacs must not compare their times.
+        (clear-visited-file-modtime)
+        (efrit-file-set-modified nil)))
+    (setf (efrit-change-written change) (efrit-file-text buffer)
+          (efrit-change-tick change) (buffer-chars-modified-tick))))
+
+(defun efrit-change--contents (change)
+  "Return what CHANGE, an edit or a creation, does to its file or buffer.
+This is a part of its entry in the request to write it."
+  (append
+   (and (efrit-change-unsaved change)
+        (list :buffer_text (efrit-json-replace-invalid (efrit-change-before change))))
+   (if (efrit-change-save change)
+       (list :replace (efrit-change--replacement
+                       (plist-get (efrit-change-report change) :bytes)
+                       (encode-coding-string (or (efrit-change-written change)
+                                                 (efrit-change-after change))
+                                             (efrit-change-coding change))))
+     (list :buffer_text_after (efrit-json-replace-invalid (efrit-change-after change))))))
+
+(defun efrit-change--replacement (old new)
+  "Return the bytes that turn OLD into NEW, as a plist of the wire.
+Both are unibyte strings; OLD is nil for no file."
+  (let* ((old (or old ""))
+         (most (min (length old) (length new)))
+         (head (efrit-file--common-start old new most))
+         (tail (efrit-file--common-start (reverse old) (reverse new) (- most head))))
+    (list :start head :end (- (length old) tail)
+          :data (base64-encode-string (substring new head (- (length new) tail)) t))))
+
+(defun efrit-change--follow (change modtime)
+  "Have the buffer of CHANGE, a rename, visit the new name.
+Without such a buffer, reload an unmodified one that visits that name already.
+MODTIME is the time of the file."
+  (let* ((to (efrit-change-to-file change))
+         (buffer (efrit-file-buffer (efrit-change-file change)))
+         (former (efrit-file-buffer to))
+         (bytes (plist-get (efrit-change-report change) :bytes)))
+    (cond
+     (buffer
+      (with-current-buffer buffer
+        (let ((modified (buffer-modified-p)))
+          (efrit-file-visit-as to)
+          (efrit-file-set-time modtime)
+          (efrit-file-set-modified modified))))
+     ((and former bytes (not (buffer-modified-p former)))
+      (pcase-let ((`(,text . ,coding) (efrit-file-decode bytes to)))
+        (efrit-file-reload former text modtime coding))))))
 
 ;;;; Checks
 
@@ -394,117 +510,68 @@ The reason is FORMAT, filled with the path of CHANGE and with ARGUMENTS."
   (signal 'efrit-change-refused
           (list (apply #'format format (efrit-change-path change) arguments))))
 
-(defun efrit-change--check-size (change)
-  "Refuse CHANGE if its file is too large to be edited."
-  (let ((size (file-attribute-size (file-attributes (efrit-change-file change)))))
-    (when (> (or size 0) efrit-change-most-bytes)
-      (efrit-change--refuse change "%s has %d bytes, more than the %d that can be edited; \
-use a command" size efrit-change-most-bytes))))
-
-(defun efrit-change--check-plain (change)
-  "Refuse CHANGE if Emacs would uncompress or decrypt its file."
-  (let ((handler (find-file-name-handler (efrit-change-file change) 'insert-file-contents)))
-    (when (and handler (not (file-remote-p (efrit-change-file change))))
-      (efrit-change--refuse change "%s is compressed or encrypted and cannot be edited"))))
-
-(defun efrit-change--check-buffer (change buffer)
-  "Refuse CHANGE if BUFFER, which visits its file, must not be edited.
-Reload an unmodified BUFFER whose file has changed on disk."
-  (with-current-buffer buffer
-    (unless (efrit-file-current-p buffer)
-      (when (buffer-modified-p)
-        (efrit-change--refuse change "%s has unsaved changes in Emacs, and its file has changed \
-on disk; ask the person to resolve that first"))
-      (efrit-file-reload buffer buffer-file-coding-system))
-    (when (buffer-base-buffer)
-      (efrit-change--refuse change "%s is in an indirect buffer and cannot be edited"))))
-
-(defun efrit-change--check-content (change)
-  "Refuse CHANGE if this buffer, which visits its file, cannot be edited."
-  (let ((file (efrit-change-file change)))
+(defun efrit-change--check-report (change)
+  "Refuse CHANGE if its file cannot be edited, by what the sidecar reports of it."
+  (let* ((file (efrit-change-file change))
+         (report (efrit-change-report change))
+         (size (plist-get report :size))
+         (person (efrit-change--locker file (plist-get report :lock))))
     (cond
-     ((not (file-writable-p file))
+     ((> size efrit-change-most-bytes)
+      (efrit-change--refuse change "%s has %d bytes, more than the %d that can be edited; \
+use a command" size efrit-change-most-bytes))
+     ((find-file-name-handler (file-local-name file) 'insert-file-contents)
+      (efrit-change--refuse change "%s is compressed or encrypted and cannot be edited"))
+     ((not (eq (plist-get report :writable) t))
       (efrit-change--refuse change "%s is read-only; ask the person to make it writable"))
-     (buffer-read-only
-      (efrit-change--refuse change "%s is in a buffer that the person made read-only"))
-     ((stringp (file-locked-p file))
-      (efrit-change--refuse change "%s is being edited by %s in another Emacs"
-                            (file-locked-p file)))
-     ((string-search "\0" (efrit-change-before change))
-      (efrit-change--refuse change "%s is binary and cannot be edited as text")))))
+     (person
+      (efrit-change--refuse change "%s is being edited by %s in another Emacs" person)))))
+
+(defun efrit-change--locker (file lock)
+  "Return the person who edits FILE in another Emacs, or nil.
+LOCK is the text of FILE's lock on another machine, or nil for none."
+  (if (not (file-remote-p file))
+      (let ((locked (file-locked-p file)))
+        (and (stringp locked) locked))
+    (and lock
+         (string-match "\\`\\(.+\\)@\\(.+\\)\\.\\([0-9]+\\)\\(?::.*\\)?\\'" lock)
+         (not (and (equal (match-string 2 lock) (system-name))
+                   (equal (match-string 3 lock) (number-to-string (emacs-pid)))))
+         (match-string 1 lock))))
+
+(defun efrit-change--check-current (change)
+  "Refuse CHANGE if the buffer of its file is not as it was when it was planned.
+A buffer that visits the file by now is used."
+  (let* ((buffer (efrit-file-buffer (efrit-change-file change)))
+         (modified (and buffer (buffer-modified-p buffer))))
+    (unless (and (or (eq (and modified t) (and (efrit-change-unsaved change) t))
+                     (eq (efrit-change-kind change) 'rename))
+                 (or (null buffer)
+                     (null (efrit-change-before change))
+                     (equal (efrit-file-text buffer) (efrit-change-before change))))
+      (efrit-change--refuse change "%s was just changed by somebody else; read it again"))
+    (setf (efrit-change-buffer change) buffer)))
 
 (defun efrit-change--check-encodable (change)
   "Refuse CHANGE if the file's coding system lacks a character of its new text.
-Raw bytes are always allowed."
-  (let* ((coding (efrit-file-coding))
+Raw bytes are always allowed.  A new file has a coding system that fits."
+  (unless (efrit-change-coding change)
+    (setf (efrit-change-coding change)
+          (efrit-file-coding (default-value 'buffer-file-coding-system))))
+  (let* ((coding (efrit-change-coding change))
          (text (replace-regexp-in-string "[\x3fff80-\x3fffff]" ""
                                          (efrit-change-after change) t t))
          (place (car (unencodable-char-position 0 (length text) coding 1 text))))
-    (when place
-      (efrit-change--refuse change "%s is encoded in %s, which has no %s (U+%04X)"
-                            coding (string (aref text place)) (aref text place)))))
-
-;;;; Kinds of changes
-
-(defun efrit-change--edit (change)
-  "Edit the file of CHANGE in its buffer; save it unless SAVE of CHANGE is nil."
-  (let ((buffer (efrit-change-buffer change)))
-    (with-current-buffer buffer
-      (efrit-change--check-encodable change)
-      (efrit-on-failure (efrit-change-restore-buffer change)
-        (efrit-file-set-text buffer (efrit-change-after change))
-        (unless (string= (efrit-file-text buffer) (efrit-change-after change))
-          (efrit-change--refuse change "%s cannot hold this text"))
-        (when (efrit-change-save change)
-          (efrit-file-save buffer))))))
-
-(defun efrit-change--create (change)
-  "Create the file of CHANGE, and its missing parent folders."
-  (let ((file (efrit-change-file change)))
-    (when (file-exists-p file)
-      (efrit-change--refuse change "%s was created by somebody else; read it"))
-    (make-directory (file-name-directory file) t)
-    (setf (efrit-change-buffer change) (efrit-file-open file)
-          (efrit-change-opened change) t)
-    (with-current-buffer (efrit-change-buffer change)
-      (efrit-on-failure (progn (set-buffer-modified-p nil)
-                               (kill-buffer))
-        (let ((inhibit-read-only t))
-          (efrit-file-set-text (current-buffer) (efrit-change-after change))
-          (when (unencodable-char-position (point-min) (point-max) (efrit-file-coding))
-            (set-buffer-file-coding-system 'utf-8-unix t t))
-          (set-buffer-modified-p t)
-          (efrit-file-save (current-buffer)))))))
-
-(defun efrit-change--delete (change)
-  "Delete the file of CHANGE; move it to the trash if the person's Emacs does so."
-  (let ((buffer (efrit-change-buffer change)))
-    (delete-file (efrit-change-file change) t)
-    (when (and (efrit-change-opened change) (buffer-live-p buffer))
-      (kill-buffer buffer))))
-
-(defun efrit-change--rename (change)
-  "Rename the file of CHANGE, and make its buffer visit the new name.
-Without such a buffer, reload one that already visits the new name."
-  (let ((file (efrit-change-file change))
-        (to (efrit-change-to-file change)))
-    (make-directory (file-name-directory to) t)
-    (rename-file file to)
-    (if-let* ((buffer (efrit-file-buffer file)))
-        (with-current-buffer buffer
-          (let ((modified (buffer-modified-p)))
-            (efrit-file-visit-as to)
-            (set-visited-file-modtime)
-            (efrit-file-set-modified modified)))
-      (when-let* ((former (efrit-file-buffer to))
-                  ((not (buffer-modified-p former))))
-        ;; If this fails, the next edit of that file reloads it.
-        (ignore-errors (efrit-file-reload former))))))
+    (cond
+     ((null place))
+     ((eq (efrit-change-kind change) 'create) (setf (efrit-change-coding change) 'utf-8-unix))
+     (t (efrit-change--refuse change "%s is encoded in %s, which has no %s (U+%04X)"
+                              coding (string (aref text place)) (aref text place))))))
 
 ;;; Fontifying
 
-;; A text is fontified by a mode in a buffer of its own: no hook runs, no
-;; variables of a file or folder are read, and there is no file to look at.
+;; A text is fontified by a mode in a buffer of that mode, which is kept: no hook
+;; runs, no variables of a file or folder are read, and there is no file to look at.
 
 (defvar c-initialization-hook)
 (defvar diff-font-lock-prettify)
@@ -519,10 +586,13 @@ Without such a buffer, reload one that already visits the new name."
   "Least characters that are fontified at once.
 Some modes take seconds for a few thousand quotes, and cannot be interrupted.")
 
+(defvar-local efrit-fontify--mode nil
+  "The mode in which this buffer fontifies, or nil before it is set up.")
+
 (defun efrit-fontify (text mode seconds)
   "Return TEXT fontified by MODE, as far as that takes no more than SECONDS."
-  (with-temp-buffer
-    (let ((default-directory "/")
+  (with-current-buffer (get-buffer-create (format " *efrit fontify %s*" mode))
+    (let ((inhibit-read-only t)
           (inhibit-message t)
           (message-log-max nil)
           (enable-local-variables nil)
@@ -537,11 +607,19 @@ Some modes take seconds for a few thousand quotes, and cannot be interrupted.")
           (diff-refine nil))
       (ignore-errors
         (with-local-quit
-          (delay-mode-hooks (funcall mode))
+          (efrit-fontify--begin mode)
           (efrit-fontify--insert text (+ (float-time) seconds)))))
     (efrit-fontify--faces (if (string-prefix-p (buffer-string) text)
                               (concat (buffer-string) (substring text (buffer-size)))
                             text))))
+
+(defun efrit-fontify--begin (mode)
+  "Empty this buffer, and set it up to fontify by MODE, unless it was before."
+  (erase-buffer)
+  (unless efrit-fontify--mode
+    (setq default-directory "/")
+    (delay-mode-hooks (funcall mode))
+    (setq efrit-fontify--mode mode)))
 
 (defun efrit-fontify--faces (text)
   "Return TEXT with its faces that have names, and no other text properties.
@@ -613,14 +691,21 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
   "Return DIFF with the faces of `diff-mode'."
   (efrit-fontify diff 'diff-mode 1))
 
+(defun efrit-diff-set-up ()
+  "Prepare this buffer, in Diff mode, for a diff of the model's.
+The signs of its lines have the faces of the lines: theirs are hard to see."
+  ;; Both would read the files that the diff names, of any machine.
+  (setq-local diff-font-lock-syntax nil
+              diff-refine nil
+              face-remapping-alist '((diff-indicator-added diff-added)
+                                     (diff-indicator-removed diff-removed))))
+
 (defun efrit-diff-show (text)
   "Show TEXT, with a diff in it, in another window."
   (with-current-buffer (get-buffer-create "*efrit diff*")
     (efrit-set-buffer-text text)
     (diff-mode)
-    ;; Both would read the files that the diff names, of any machine.
-    (setq-local diff-font-lock-syntax nil
-                diff-refine nil)
+    (efrit-diff-set-up)
     (setq bidi-display-reordering nil)
     (read-only-mode)
     (display-buffer (current-buffer))))
@@ -863,19 +948,21 @@ If the sidecar died, do nothing: a new one is sent all unsaved texts."
 ;; buffers that visit files of the project are checked, a few at a time.  An
 ;; unmodified buffer whose file changed is reverted; point, windows, narrowing,
 ;; the mode and the undo history are kept.  A modified buffer, or one whose
-;; file is gone, is not reverted; a note tells the person.
+;; file is gone, is not reverted; a note tells the person.  The sidecar reports on
+;; files of another machine, on all of them at once.
 
 (defconst efrit-revert--slice 0.03
   "Most seconds for which buffers are checked without a pause.")
-
-(defconst efrit-revert--pause 0.1
-  "Seconds between checks of two remote files.")
 
 (defconst efrit-revert--after-stop 1.5
   "Seconds after a stop at which the stopped command has certainly ended.")
 
 (defvar efrit-revert--queue nil
-  "Buffers to check: a list of conses (LOOP . BUFFER).")
+  "Buffers to check: a list of lists (LOOP BUFFER REPORT).
+REPORT is that of the sidecar on the file, or nil for a file of this machine.")
+
+(defvar efrit-revert--awaited 0
+  "Number of reports that were asked for and have not come yet.")
 
 (defvar-local efrit-revert--noted-state nil
   "State of this buffer's file for which a note was shown, or nil for none.")
@@ -883,13 +970,36 @@ If the sidecar died, do nothing: a new one is sent all unsaved texts."
 (defun efrit-revert-changed (loop)
   "Soon revert the buffers whose files in the project of LOOP have changed."
   (when efrit-revert-buffers
-    (let ((idle (null efrit-revert--queue)))
-      (setq efrit-revert--queue
-            (append (seq-remove (lambda (entry) (eq (car entry) loop)) efrit-revert--queue)
-                    (mapcar (lambda (buffer) (cons loop buffer))
-                            (efrit-revert--buffers loop))))
-      (when (and idle efrit-revert--queue)
-        (efrit-defer #'efrit-revert--work)))))
+    (let ((buffers (efrit-revert--buffers loop)))
+      (if (file-remote-p (efrit-loop-root loop))
+          (efrit-revert--ask loop buffers)
+        (efrit-revert--enqueue loop (mapcar #'list buffers))))))
+
+(defun efrit-revert-idle-p ()
+  "Return non-nil if no buffer has to be checked."
+  (and (null efrit-revert--queue) (zerop efrit-revert--awaited)))
+
+(defun efrit-revert--ask (loop buffers)
+  "Have the sidecar report on the remote files of BUFFERS in LOOP, and check them."
+  (when buffers
+    (cl-incf efrit-revert--awaited)
+    (efrit-file-ask-reports
+     #'efrit-loop-ask-sidecar loop
+     (mapcar (lambda (buffer) (file-local-name (efrit-host-true-file buffer))) buffers)
+     (lambda (reports)
+       (cl-decf efrit-revert--awaited)
+       (efrit-revert--enqueue loop (cl-mapcar #'list buffers (mapcar #'cdr reports))))
+     (lambda (_) (cl-decf efrit-revert--awaited)))))
+
+(defun efrit-revert--enqueue (loop entries)
+  "Have ENTRIES of LOOP, lists (BUFFER REPORT), checked soon.
+They take the place of earlier ones."
+  (let ((idle (null efrit-revert--queue)))
+    (setq efrit-revert--queue
+          (append (seq-remove (lambda (entry) (eq (car entry) loop)) efrit-revert--queue)
+                  (mapcar (apply-partially #'cons loop) entries)))
+    (when (and idle efrit-revert--queue)
+      (efrit-defer #'efrit-revert--work))))
 
 ;;;; Buffers to check
 
@@ -906,15 +1016,11 @@ If the sidecar died, do nothing: a new one is sent all unsaved texts."
        (run-at-time efrit-revert--after-stop nil #'efrit-revert-changed loop)))))
 
 (defun efrit-revert--buffers (loop)
-  "Return the buffers that visit files of the project of LOOP, remote ones last."
+  "Return the buffers that visit files of the project of LOOP."
   (let* ((root (file-name-as-directory (expand-file-name (efrit-loop-root loop))))
-         (roots (if (file-remote-p root)
-                    (list root)
-                  (list root (file-name-as-directory (file-truename root)))))
-         (inside (seq-filter (lambda (buffer) (efrit-revert--inside-p buffer roots))
-                             (buffer-list))))
-    (seq-sort-by (lambda (buffer) (if (file-remote-p (buffer-file-name buffer)) 1 0))
-                 #'< inside)))
+         (roots (list root (file-name-as-directory (efrit-host-true-name root)))))
+    (seq-filter (lambda (buffer) (efrit-revert--inside-p buffer roots))
+                (buffer-list))))
 
 (defun efrit-revert--inside-p (buffer roots)
   "Return non-nil if BUFFER visits a file in one of ROOTS."
@@ -929,60 +1035,55 @@ If the sidecar died, do nothing: a new one is sent all unsaved texts."
 ;;;; Checking
 
 (defun efrit-revert--work ()
-  "Check queued buffers for `efrit-revert--slice', and schedule the rest.
-Emacs must wait for a remote file, so check remote files one by one, and
-not while the person types."
-  (let ((end (+ (float-time) efrit-revert--slice))
-        (pause nil))
+  "Check queued buffers for `efrit-revert--slice', and schedule the rest."
+  (let ((end (+ (float-time) efrit-revert--slice)))
     (unwind-protect
-        (while (and efrit-revert--queue (not pause) (< (float-time) end))
-          (setq pause (efrit-revert--work-on (car efrit-revert--queue))))
+        (while (and efrit-revert--queue (< (float-time) end))
+          (pcase-let ((`(,loop ,buffer ,report) (pop efrit-revert--queue)))
+            (when (buffer-file-name buffer)
+              (efrit-revert--check loop buffer report))))
       (if efrit-revert--queue
-          (run-at-time (or pause 0.01) nil #'efrit-revert--work)
+          (run-at-time 0.01 nil #'efrit-defer #'efrit-revert--work)
         (efrit-defer #'efrit-sync-flush)))))
 
-(defun efrit-revert--work-on (entry)
-  "Check ENTRY, the first of the queue, unless it is remote and TRAMP is busy.
-Return the seconds to pause afterwards, or nil."
-  (pcase-let* ((`(,loop . ,buffer) entry)
-               (visits (and (buffer-live-p buffer) (buffer-file-name buffer)))
-               (remote (and visits (file-remote-p visits))))
-    (unless (and remote (or (input-pending-p) (efrit-remote-busy-p)))
-      (pop efrit-revert--queue)
-      (when visits
-        (efrit-revert--check loop buffer)))
-    (and remote efrit-revert--pause)))
-
-(defun efrit-revert--check (loop buffer)
-  "Revert BUFFER if its file has changed, or show a note in LOOP why that fails."
+(defun efrit-revert--check (loop buffer report)
+  "Revert BUFFER if its file has changed, or show a note in LOOP why that fails.
+REPORT is that of the sidecar, or nil for a file of this machine."
   (with-current-buffer buffer
-    (let ((non-essential t)
-          (remote-file-name-inhibit-cache t))
+    (let ((non-essential t))
       (condition-case err
-          (unless (and (file-remote-p buffer-file-name)
-                       (not (file-remote-p buffer-file-name nil t)))
-            (if (efrit-file-current-p buffer)
-                (setq efrit-revert--noted-state nil)
-              (efrit-revert--revert-or-note loop)))
+          (if (efrit-revert--current-p report)
+              (setq efrit-revert--noted-state nil)
+            (efrit-revert--revert-or-note loop report))
         (error (efrit-revert--note-once loop (error-message-string err)
                                         (format "changed on disk, but was not reverted: %s"
                                                 (error-message-string err))))))))
 
-(defun efrit-revert--revert-or-note (loop)
-  "Revert this buffer, whose file has changed, or show a note in LOOP why not."
-  (let ((attributes (file-attributes buffer-file-name)))
+(defun efrit-revert--current-p (report)
+  "Return non-nil if this buffer's file has not changed since Emacs read it.
+REPORT is that of the sidecar, or nil for a file of this machine."
+  (cond ((null report) (verify-visited-file-modtime))
+        ((or (buffer-modified-p) (null (plist-get report :bytes)))
+         (efrit-file-same-time-p report))
+        (t (equal (plist-get report :bytes) (efrit-file-bytes (current-buffer))))))
+
+(defun efrit-revert--revert-or-note (loop report)
+  "Revert this buffer, whose file has changed, or show a note in LOOP why not.
+REPORT is that of the sidecar, or nil for a file of this machine."
+  (let ((modtime (if report
+                     (efrit-file-reported-time report)
+                   (file-attribute-modification-time (file-attributes buffer-file-name)))))
     (cond
-     ((null attributes)
+     ((null modtime)
       (efrit-revert--note-once loop 'gone "was deleted on disk; its buffer was kept"))
      ((buffer-modified-p)
-      (efrit-revert--note-once loop (file-attribute-modification-time attributes)
-                               "changed on disk, but its buffer has unsaved changes; \
+      (efrit-revert--note-once loop modtime "changed on disk, but its buffer has unsaved changes; \
 it was not reverted"))
-     ((eq (find-file-name-handler buffer-file-name 'insert-file-contents)
+     ((eq (find-file-name-handler (file-local-name buffer-file-name) 'insert-file-contents)
           'epa-file-handler)
-      (efrit-revert--note-once loop (file-attribute-modification-time attributes)
+      (efrit-revert--note-once loop modtime
                                "changed on disk, but was not reverted: it is encrypted"))
-     (t (efrit-revert--revert)))))
+     (t (efrit-revert--revert report)))))
 
 (defun efrit-revert--note-once (loop state text)
   "Show TEXT about the file of this buffer as a note in LOOP, once for each STATE."
@@ -995,15 +1096,28 @@ it was not reverted"))
 
 ;;;; Reverting
 
-(defun efrit-revert--revert ()
-  "Revert this buffer as its mode does, but keep undo if it has plain text."
+(defun efrit-revert--revert (report)
+  "Revert this buffer as its mode does, but keep undo if it has plain text.
+REPORT is that of the sidecar, or nil for a file of this machine."
   (let ((buffer-read-only buffer-read-only)
         (inhibit-message t)
         (revert-buffer-insert-file-contents-function
          (if (efrit-revert--plain-p)
              #'efrit-revert--insert
            revert-buffer-insert-file-contents-function)))
-    (revert-buffer t t t)))
+    (if (and report (plist-get report :bytes) (efrit-revert--plain-p)
+             (memq revert-buffer-function '(nil revert-buffer--default)))
+        (efrit-revert--take-report report)
+      (revert-buffer t t t))))
+
+(defun efrit-revert--take-report (report)
+  "Revert this buffer, which has plain text, to the content in REPORT."
+  (run-hooks 'before-revert-hook)
+  (pcase-let ((`(,text . ,coding)
+               (efrit-file-decode (plist-get report :bytes) buffer-file-name
+                                  (car buffer-file-coding-system-explicit))))
+    (efrit-file-reload (current-buffer) text (efrit-file-reported-time report) coding))
+  (run-hooks 'after-revert-hook))
 
 (defun efrit-revert--plain-p ()
   "Return non-nil if this buffer has only the decoded text of its file."
@@ -1015,7 +1129,8 @@ it was not reverted"))
 (defun efrit-revert--insert (_file _auto-save)
   "Replace the text of this buffer with its file's, in one step of undo.
 Keep a coding system that the person chose."
-  (efrit-file-reload (current-buffer) (car buffer-file-coding-system-explicit)))
+  (apply #'efrit-file-reload (current-buffer)
+         (efrit-file-read buffer-file-name (car buffer-file-coding-system-explicit))))
 
 (add-hook 'efrit-loop-work-functions
           (lambda (loop) (efrit-loop-observe loop #'efrit-revert--observe)))

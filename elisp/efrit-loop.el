@@ -85,6 +85,7 @@ string, or nil if it has none yet."
     (beginning begun      waiting     efrit-turn--request)
     (beginning halted     idle        nil)
     (beginning failed     failed      nil)
+    (beginning again      beginning   efrit-turn--begin)
     (beginning stop       beginning   efrit-turn--stop-soon)
     (waiting   event      streaming   nil)
     (waiting   retry      retrying    nil)
@@ -456,10 +457,14 @@ has begun meanwhile.  Without FAILURE an error stops the loop."
       ((error quit) (efrit-loop--sidecar-failed loop err) nil))))
 
 (defun efrit-loop--sidecar-failed (loop err)
-  "Stop LOOP because a call of the sidecar failed with ERR."
+  "Stop LOOP because a call of the sidecar failed with ERR.
+If the sidecar died while a turn began, begin that again with a new one."
   (setf (efrit-loop-stale loop) t)
-  (unless (and (efrit-loop-stopping loop)
-               (efrit-loop-handle loop 'halted))
+  (unless (or (and (efrit-loop-stopping loop)
+                   (efrit-loop-handle loop 'halted))
+              (and (eq (car err) 'efrit-sidecar-died)
+                   (not (efrit-sidecar-given-up-p (efrit-loop-id loop)))
+                   (efrit-loop-handle loop 'again)))
     (efrit-loop-handle loop 'failed (efrit-error-text err))))
 
 (defun efrit-loop-call-again (loop method params success &optional failure tries)
@@ -560,7 +565,8 @@ This asks nothing of a remote machine."
 ENDED is a reply to `turn/end' or `session/status'.  `:unreported' is the number
 of replies whose usage is not known, or nil.  For such a reply the estimate of
 the prompt, which has the reply in it, counts.  If the price is unknown, note
-once what is counted in place of dollars."
+once what is counted in place of dollars; of a model whose usage is reported, in
+a session where another's was not, there is no such note."
   (let* ((dollars (plist-get ended :dollars))
          (counts (efrit-loop-counts loop))
          (before (efrit-loop-usage loop))
@@ -576,9 +582,10 @@ once what is counted in place of dollars."
     (cond (dollars
            (plist-put counts :dollars (+ (plist-get counts :dollars) spent))
            (efrit-loop-notify loop 'price dollars))
-          ((efrit-loop-option loop 'efrit-max-dollars)
+          ((and (efrit-loop-option loop 'efrit-max-dollars)
+                (or (> unreported 0) (null (plist-get ended :unreported))))
            (efrit-loop-note-once
-            loop (format (if (plist-get ended :unreported)
+            loop (format (if (> unreported 0)
                              "The server does not report the usage of %s: `efrit-max-tokens', by \
 estimates, and `efrit-max-turns' count in place of `efrit-max-dollars'"
                            "The price of %s is not known: `efrit-max-tokens' and \

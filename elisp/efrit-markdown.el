@@ -421,7 +421,7 @@ below ROOT."
                 root)))
     (and (string-prefix-p root file)
          (file-regular-p file)
-         (or (file-remote-p root) (file-in-directory-p (file-truename file) root))
+         (or (file-remote-p root) (string-prefix-p (file-truename root) (file-truename file)))
          file)))
 
 (defun efrit-markdown--mark-paths (begin end root)
@@ -437,14 +437,17 @@ On another machine no file is looked for; RET finds them there, too."
           (when (and (< 2 (- to from) 300)
                      (not (get-text-property from 'efrit-link))
                      (or (get-text-property from 'efrit-span)
-                         (string-match-p ".[./]." (match-string 0))))
+                         ;; A point or a slash stands inside.
+                         (progn (goto-char (1+ from))
+                                (skip-chars-forward "^./" to)
+                                (< (point) (1- to)))))
             (when (eq (char-before to) ?.)
               (setq to (1- to)))
             (setq tried (1+ tried))
             (when-let* ((place (efrit-markdown-place
                                 (buffer-substring-no-properties from to) root)))
-              (efrit-markdown--make-link from to place))
-            (goto-char (max to (1+ from)))))))))
+              (efrit-markdown--make-link from to place)))
+          (goto-char (max to (1+ from))))))))
 
 ;;; Tables
 
@@ -843,12 +846,17 @@ Ask before an address that is not the text of the link at point."
 
 ;; The text of an item is inserted as it is, with the property efrit-undressed,
 ;; and dressed block by block, in steps by a timer: what streams in when a block
-;; ends, what was there before when it comes in sight.  So neither a long reply
-;; nor a long history makes Emacs wait, and a long history stays small.
+;; ends, what was there before when it comes in sight.  What was dressed long ago
+;; and is out of sight is shown as it was written again, since the properties of
+;; dressed text make each garbage collection longer.  So neither a long reply
+;; nor a long history makes Emacs wait.
 
 (defvar-local efrit-markdown--items nil
   "Items with text that is to be dressed, the latest first.
 A list of conses of an item and a marker, where that text begins.")
+
+(defvar-local efrit-markdown--dressed nil
+  "Items whose text is dressed, the latest first.")
 
 (defvar-local efrit-markdown--streaming nil
   "(ITEM FROM SCANNED) of the text that is streaming, or nil.
@@ -857,6 +865,9 @@ before which no block of it ends.")
 
 (defvar-local efrit-markdown--timer nil
   "The timer that dresses the next items, or nil.")
+
+(defconst efrit-markdown--most-dressed 50000
+  "Characters of text that stay dressed when they are out of sight.")
 
 (defconst efrit-markdown--step-seconds 0.012
   "Seconds after which dressing makes a pause.")
@@ -905,16 +916,40 @@ BACK is as in `efrit-item-append'."
   "Return non-nil if the text of ITEM is streaming."
   (and item (eq item (car efrit-markdown--streaming))))
 
-(defun efrit-markdown-show-source (item text)
-  "Show TEXT, the source of ITEM, instead of dressed text, or dress it again."
-  (let* ((begin (efrit-item-body-start item))
-         (is-source (get-text-property begin 'efrit-source)))
-    (setq efrit-markdown--items (assq-delete-all item efrit-markdown--items))
+(defun efrit-markdown-show-source (item)
+  "Show the source of ITEM instead of dressed text, or dress it again."
+  (if (get-text-property (efrit-item-body-start item) 'efrit-source)
+      (progn (efrit-markdown--undress item)
+             (efrit-markdown--enqueue item (efrit-item-body-start item)))
+    (setq efrit-markdown--items (assq-delete-all item efrit-markdown--items)
+          efrit-markdown--dressed (delq item efrit-markdown--dressed))
     (efrit-item-clear item)
-    (if is-source
-        (progn (efrit-markdown-insert item text)
-               (efrit-markdown--enqueue item (efrit-item-body-start item)))
-      (efrit-item-append item (propertize text 'face 'efrit-text 'efrit-source t)))))
+    (efrit-item-append item (propertize (efrit-end-line (efrit-item-text item))
+                                        'face 'efrit-text 'efrit-source t))))
+
+(defun efrit-markdown--undress (item)
+  "Replace the text of ITEM by its source, to be dressed when it is in sight."
+  (efrit-item-clear item)
+  (efrit-markdown-insert item (efrit-end-line (efrit-item-text item))))
+
+(defun efrit-markdown--undress-far ()
+  "Undress what was dressed longest ago and is out of sight, if that is much."
+  (let ((room efrit-markdown--most-dressed)
+        (sights (efrit-markdown--sights t))
+        dressed)
+    (dolist (item efrit-markdown--dressed)
+      (when (marker-position (efrit-item-start item))
+        (if (or (> room 0) (efrit-markdown--in-sight-p item sights))
+            (push item dressed)
+          (efrit-markdown--undress item))
+        (cl-decf room (efrit-item-body-size item))))
+    (setq efrit-markdown--dressed (nreverse dressed))))
+
+(defun efrit-markdown--in-sight-p (item sights)
+  "Return non-nil if ITEM is in one of SIGHTS, or has point or the mark in it."
+  (seq-some (pcase-lambda (`(,begin . ,end))
+              (and (<= (efrit-item-start item) end) (<= begin (efrit-item-end item))))
+            `((,(point) . ,(point)) (,(or (mark t) 1) . ,(or (mark t) 1)) ,@sights)))
 
 (defun efrit-markdown-set-up ()
   "Have the text that comes in sight in this buffer dressed."
@@ -942,27 +977,34 @@ BACK is as in `efrit-item-append'."
             (setq begin end)))))
     (efrit-markdown--continue)))
 
-(defun efrit-markdown--dress-in-sight ()
-  "Dress what is near point or in a window on this buffer."
+(defun efrit-markdown--dress-in-sight (&optional ahead)
+  "Dress what is in a window or near point; with AHEAD also what comes next."
   (save-restriction
     (widen)
     (let ((deadline (+ (float-time) efrit-markdown--step-seconds)))
-      (pcase-dolist (`(,begin . ,end) (efrit-markdown--sights))
+      (pcase-dolist (`(,begin . ,end) (efrit-markdown--sights ahead))
         (efrit-markdown--dress-region begin end deadline)))))
 
-(defun efrit-markdown--sights ()
-  "Return the regions that windows show or are about to show, conses of their ends."
+(defun efrit-markdown--sights (&optional ahead)
+  "Return the regions that windows show, conses of their ends.
+Include the lines around a point that its window does not show yet; with AHEAD
+include them in any case."
   (mapcan (lambda (window)
-            (let ((height (window-height window))
-                  (here (window-point window))
-                  (start (window-start window)))
-              (save-excursion
-                (list (progn (goto-char start)
-                             (cons start (line-beginning-position (1+ height))))
-                      (progn (goto-char here)
-                             (cons (line-beginning-position (- 1 height))
-                                   (line-beginning-position (1+ height))))))))
+            (let* ((height (window-height window))
+                   (here (window-point window))
+                   (start (window-start window))
+                   (end (efrit-markdown--line-from start height)))
+              (cons (cons start end)
+                    (when (or ahead (not (<= start here end)))
+                      (list (cons (efrit-markdown--line-from here (- height))
+                                  (efrit-markdown--line-from here height)))))))
           (get-buffer-window-list nil nil t)))
+
+(defun efrit-markdown--line-from (position lines)
+  "Return the beginning of the line that is LINES lines on from POSITION."
+  (save-excursion
+    (goto-char position)
+    (line-beginning-position (1+ lines))))
 
 (defun efrit-markdown--dress-region (begin end deadline)
   "Dress what is between BEGIN and END, until DEADLINE."
@@ -983,13 +1025,15 @@ BACK is as in `efrit-item-append'."
   (efrit-transcript-in buffer
     (setq efrit-markdown--timer nil)
     (let ((deadline (+ (float-time) efrit-markdown--step-seconds)))
-      (efrit-markdown--dress-in-sight)
+      (efrit-markdown--dress-in-sight t)
       (while (and efrit-markdown--items
                   (not (input-pending-p))
                   (efrit-markdown--dress-item (car efrit-markdown--items) deadline))
         (setq efrit-markdown--items (cdr efrit-markdown--items)))
       (pcase (car efrit-markdown--items)
-        (`(,item . ,from) (efrit-markdown--enqueue item from))))))
+        (`(,item . ,from) (efrit-markdown--enqueue item from))
+        ;; Isearch stores positions as numbers.
+        ((guard (not isearch-mode)) (efrit-markdown--undress-far))))))
 
 (defun efrit-markdown--dress-item (entry deadline)
   "Dress the item of ENTRY, (ITEM . FROM), as far as its text has come.
@@ -1006,6 +1050,8 @@ Return nil if DEADLINE comes before that."
             in-time (< (float-time) deadline))
       (when position
         (set-marker from position)))
+    (when (and in-time (not (efrit-markdown-streaming-p item)))
+      (setq efrit-markdown--dressed (cons item (delq item efrit-markdown--dressed))))
     in-time))
 
 (defun efrit-markdown--dress-next (item begin)
@@ -1025,7 +1071,7 @@ Return nil if DEADLINE comes before that."
     (remove-text-properties begin end '(efrit-undressed nil))
     (with-demoted-errors "Efrit could not dress a reply: %S"
       (funcall function begin end default-directory))
-    (add-text-properties begin end (list 'read-only t 'efrit-item item))
+    (efrit-item-mark item begin end)
     (prog1 (marker-position end)
       (set-marker end nil))))
 

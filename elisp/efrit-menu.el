@@ -18,6 +18,7 @@
 (require 'efrit-permissions)
 (require 'efrit-providers)
 (require 'efrit-run)
+(require 'efrit-sidecar)
 (require 'efrit-status)
 (require 'efrit-transcript)
 (require 'efrit-view)
@@ -36,8 +37,18 @@
     ("turns" efrit-max-turns "Turns after a message before you are asked to go on")
     ("minutes" efrit-max-minutes "Minutes after a message before you are asked to go on")
     ("tokens" efrit-max-tokens "Tokens of a message before you are asked, without a price")
-    ("reply" efrit-claude-max-tokens "Tokens of the longest reply"))
-  "The limits of a session: lists of name, option, and meaning.")
+    ("reply" efrit-claude-max-tokens "Tokens of the longest reply")
+    ("total" efrit-budget-total-target "Tokens of the whole budget" :total)
+    ("history" efrit-budget-history-max "Tokens of turns and shrunken results" :history)
+    ("tool results" nil "Tokens of results in full" :tool_results)
+    ("messages" nil "Tokens of your messages and their context" :user_message)
+    ("reserve" nil "Tokens kept back for the reply" :response)
+    ("tool call" efrit-budget-per-tool-default "Tokens that one tool call may deliver"
+     :per_tool_default)
+    ("warning" efrit-budget-warning-threshold "Remaining tokens below which the model is warned"
+     :warning_threshold))
+  "The limits of a session: lists of name, option, meaning, and key on the wire.
+Those with a key are the sidecar's; one without an option has its default there.")
 
 (defvar efrit-choose-model-history nil
   "Names of models that the person chose, latest first.")
@@ -240,12 +251,15 @@ DEFAULT, or without a session, new sessions do."
   (interactive
    (list (efrit-choose--read-one "Thinking" (efrit-choose--loop current-prefix-arg)
                                  'efrit-claude-thinking-display
-                                 '("summarized" "updates" "omitted"))
+                                 '("summarized" "updates" "omitted" "off"))
          current-prefix-arg))
   (let ((loop (efrit-choose--loop default)))
     (efrit-choose--set
      loop 'efrit-claude-thinking-display form
-     (concat (format "Thinking comes %s." (if (equal form "updates") "as updates" form))
+     (concat (pcase form
+               ("updates" "Thinking comes as updates.")
+               ("off" "Thinking is off; some models still report between tool calls.")
+               (_ (format "Thinking comes %s." form)))
              (and loop (not (efrit-provider-feature-p loop 'thinking))
                   "  This endpoint is not asked for it: see `efrit-claude-features'.")))))
 
@@ -261,40 +275,77 @@ DEFAULT is the name of the value nil."
 (defun efrit-limit (name value &optional default)
   "Have the current session use VALUE for its limit NAME; nil: no limit.
 NAME is \"dollars\", \"turns\", \"minutes\" or \"tokens\", about which the
-session asks whether to go on, or \"reply\", the tokens of the longest reply.
+session asks whether to go on; \"reply\", the tokens of the longest reply; or a
+limit of the budget, such as \"total\" or \"tool results\".
 With a prefix argument, as DEFAULT, or without a session, new sessions do."
   (interactive
-   (let* ((loop (efrit-choose--loop current-prefix-arg))
-          (name (efrit-choose--read-limit loop)))
-     (list name (efrit-choose--read-number loop name) current-prefix-arg)))
-  (let ((option (nth 1 (assoc name efrit-choose--limits))))
-    (unless option
-      (user-error "There is no limit %s" name))
-    (efrit-choose--set (efrit-choose--loop default) option value
-                       (format "%s: %s." (nth 2 (assoc name efrit-choose--limits))
-                               (efrit-choose--number-text value)))))
+   (efrit-for-a-person
+     (let* ((loop (efrit-choose--loop current-prefix-arg))
+            (budget (efrit-choose--budget-limits loop))
+            (name (efrit-choose--read-limit loop budget)))
+       (list name (efrit-choose--read-number loop name budget) current-prefix-arg))))
+  (pcase-let* ((`(,_ ,option ,meaning ,key) (or (assoc name efrit-choose--limits)
+                                                (user-error "There is no limit %s" name)))
+               (loop (efrit-choose--loop default))
+               (text (format "%s: %s." meaning (efrit-choose--number-text value))))
+    (cond ((and key (null value)) (user-error "This limit needs a number"))
+          ((and key loop) (efrit-choose--set-budget loop key value text))
+          (option (efrit-choose--set loop option value text))
+          (t (user-error "New sessions have this limit from `budget.%s' in config.toml"
+                         (substring (symbol-name key) 1))))))
+
+(defun efrit-choose--budget-limits (loop)
+  "Return a plist of the limits of the budget of LOOP, or nil without LOOP."
+  (and loop
+       (plist-get (efrit-sidecar-request 'session/status
+                                         (list :session_id (efrit-loop-id loop)))
+                  :limits)))
+
+(defun efrit-choose--set-budget (loop key value text)
+  "Have LOOP use VALUE for the limit KEY of its budget, and note TEXT.
+Signal a `user-error' with the sidecar's reason if it does not fit."
+  (efrit-for-a-person
+    (let ((budget (plist-get (efrit-sidecar-request
+                              'session/limits (list :session_id (efrit-loop-id loop)
+                                                    :limits (list key value)))
+                             :budget)))
+      (efrit-loop-take-budget loop budget)
+      (efrit-choose--tell loop (concat text (and (equal (plist-get budget :fill) "full")
+                                                 "  The next turn compacts."))))))
+
+(defun efrit-choose--limit-value (loop name budget)
+  "Return the present value of the limit NAME of LOOP, or nil for no limit.
+BUDGET is as from `efrit-choose--budget-limits'."
+  (pcase-let ((`(,_ ,option ,_ ,key) (assoc name efrit-choose--limits)))
+    (cond ((and key loop) (plist-get budget key))
+          (option (efrit-provider-value loop option)))))
 
 (defun efrit-choose--number-text (value)
   "Return VALUE, a number or nil, as text."
   (if value (format "%s" value) "no limit"))
 
-(defun efrit-choose--read-limit (loop)
-  "Read the name of a limit of LOOP, or of new sessions if LOOP is nil."
+(defun efrit-choose--read-limit (loop budget)
+  "Read the name of a limit of LOOP, or of new sessions if LOOP is nil.
+BUDGET is as from `efrit-choose--budget-limits'."
   (let ((completion-extra-properties
          (list :annotation-function
                (lambda (name)
-                 (pcase-let ((`(,_ ,option ,meaning) (assoc name efrit-choose--limits)))
-                   (format "  %s: %s" meaning
-                           (efrit-choose--number-text (efrit-provider-value loop option))))))))
-    (completing-read "Limit: " efrit-choose--limits nil t nil nil "dollars")))
+                 (format "  %s: %s" (nth 2 (assoc name efrit-choose--limits))
+                         (efrit-choose--number-text
+                          (efrit-choose--limit-value loop name budget)))))))
+    (completing-read "Limit: " (if loop efrit-choose--limits
+                                 (seq-filter #'cadr efrit-choose--limits))
+                     nil t nil nil "dollars")))
 
-(defun efrit-choose--read-number (loop name)
-  "Read a value for the limit NAME of LOOP, or nil for no limit."
-  (pcase-let* ((`(,_ ,option ,meaning) (assoc name efrit-choose--limits))
-               (now (efrit-provider-value loop option))
+(defun efrit-choose--read-number (loop name budget)
+  "Read a value for the limit NAME of LOOP, or nil for no limit.
+BUDGET is as from `efrit-choose--budget-limits'."
+  (pcase-let* ((`(,_ ,option ,meaning ,key) (assoc name efrit-choose--limits))
+               (now (efrit-choose--limit-value loop name budget))
                (text (string-trim (read-string
-                                   (format "%s (now %s; empty for no limit): " meaning
-                                           (efrit-choose--number-text now))))))
+                                   (format "%s (now %s%s): " meaning
+                                           (efrit-choose--number-text now)
+                                           (if key "" "; empty for no limit"))))))
     (cond ((string-empty-p text) nil)
           ((not (string-match-p "\\`[0-9]*\\.?[0-9]+\\'" text))
            (user-error "%s is not a number" text))
@@ -313,15 +364,16 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
 
 (defun efrit-menu--heading ()
   "Return the heading of the menu: project, title, and the gauge of the session."
-  (let ((loop efrit-menu--loop))
+  (let ((loop efrit-menu--loop)
+        (columns (min 78 (- (frame-width) 2))))
     (if (null loop)
         "No session is open here"
       (concat (truncate-string-to-width
                (concat (file-name-nondirectory (directory-file-name (efrit-loop-root loop)))
                        (and (efrit-loop-title loop)
                             (concat " · " (efrit-permissions-visible (efrit-loop-title loop) t))))
-               78 nil nil "…")
-              "\n" (efrit-show-gauge loop 78)))))
+               columns nil nil "…")
+              "\n" (efrit-show-gauge loop columns)))))
 
 (defun efrit-menu--no-session-p ()
   "Return non-nil if no session is current."
@@ -489,7 +541,8 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
     ("U" "list the edits" efrit-undo-session :inapt-if efrit-menu--no-session-p)
     ("F" "list the permissions" efrit-permissions :inapt-if efrit-menu--no-session-p)
     ("o" "open result" efrit-open-result :inapt-if efrit-menu--no-result-p)
-    ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)]]
+    ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)
+    ("X" "export" efrit-export :inapt-if efrit-menu--no-session-p)]]
   [[:description efrit-menu--settings-heading
     ("M" efrit-model :description efrit-menu--describe-model)
     ("E" efrit-effort :description efrit-menu--describe-effort

@@ -229,9 +229,6 @@ KNOWN is the value of `:models' of a provider."
 (defconst efrit-provider--seconds 10
   "Seconds that a server may take to answer a question about itself.")
 
-(defconst efrit-provider--shortest-key 8
-  "Least characters of a key that is left out of what a server sends.")
-
 (cl-defun efrit-provider-ask (url headers &key json (seconds efrit-provider--seconds))
   "Get URL with HEADERS, an alist, or post JSON, a text, to it.
 Wait for the answer, and return (STATUS HEADERS BODY), or a text that says why
@@ -259,20 +256,12 @@ curl's standard input."
         (delete-process process))
       (or (and (eq 'exit (process-status process))
                (eql 0 (process-exit-status process))
-               (efrit-http-parse (efrit-provider--without-keys (buffer-string) headers)))
+               (efrit-http-parse (efrit-endpoint-hide-secrets (buffer-string) headers)))
           (if (>= (buffer-size) efrit-provider--most-bytes)
               (format "it sent more than %d bytes" efrit-provider--most-bytes)
             (goto-char (point-max))
             (skip-chars-backward "\n")
             (buffer-substring (line-beginning-position) (point)))))))
-
-(defun efrit-provider--without-keys (text headers)
-  "Return TEXT, which a server sent, without the keys in HEADERS that it repeats."
-  (dolist (header headers text)
-    (let ((key (string-remove-prefix "Bearer " (cdr header))))
-      (when (and (efrit-provider--secret-p (list header))
-                 (>= (length key) efrit-provider--shortest-key))
-        (setq text (string-replace key "(the key)" text))))))
 
 (defun efrit-provider-problem (answer)
   "Return the words of ANSWER, as from `efrit-provider-ask', that refuse a request."

@@ -6,11 +6,11 @@
 ;;; Commentary:
 
 ;; TRAMP runs the sidecar in a shell behind a terminal.  A terminal cuts long
-;; lines and interprets some bytes, so the shell first makes the terminal raw
-;; and prints a text when it is; Emacs sends nothing before.  Only one stream
-;; comes back: the shell writes the sidecar's standard error to a nameless file
-;; there, and sends its end when the sidecar has ended, behind a null, which no
-;; message contains.
+;; lines and interprets some bytes, so the shell first makes the terminal raw,
+;; looks for the programs, and prints a text when it begins; Emacs sends nothing
+;; before, and does not wait for that.  Only one stream comes back: the shell
+;; writes the sidecar's standard error to a nameless file there, and sends its end
+;; when the sidecar has ended, behind a null, which no message contains.
 ;;
 ;; While TRAMP waits, timers run.  If a timer used TRAMP then, it would break
 ;; the operation that waits, or run its own on this machine without an error.
@@ -40,32 +40,48 @@ the version of Python there, or nil.  MISSING lists missing programs of tools."
 
 ;;; The scripts
 
-(defconst efrit-remote--look
-  (concat "[ \"$(pwd)\" = / ] || exit 99; PATH=$PATH:$HOME/.local/bin; "
+(defconst efrit-remote-venv "${XDG_DATA_HOME:-$HOME/.local/share}/efrit-budget/venv"
+  "The folder in which `efrit-remote-install' installs the sidecar, for a shell.")
+
+(defconst efrit-remote--path
+  (concat "PATH=$PATH:$HOME/.local/bin:" efrit-remote-venv "/bin; ")
+  "Shell code by which the sidecar's program is found.")
+
+(defconst efrit-remote--find
+  (concat efrit-remote--path
           "p=$(command -v \"$1\"); echo \"program $p\"; "
-          "echo \"version $(\"$@\" --version 2>&1 </dev/null | tail -n 1)\"; "
           "echo \"python $(python3 -c 'import sys; print(*sys.version_info[:2], sep=\".\")' "
           "2>/dev/null)\"; for t in git diff ctags; do "
           "command -v $t >/dev/null || echo \"missing $t\"; done; "
           ;; The sidecar may have an rg of its own, in its folder.
           "f=$(command -v rg); for d in \"$p\" \"$@\"; do "
           "d=$(readlink -f \"$d\" 2>/dev/null); [ -x \"${d%/*}/rg\" ] && f=$d; done; "
-          "[ \"$f\" ] || echo 'missing rg'")
-  "A shell script that looks for the command in its arguments and other programs.
+          "[ \"$f\" ] || echo 'missing rg'; ")
+  "Shell code that looks for the command in its arguments and other programs.
 It prints lines of a word and a text: \"program\" and the command's file,
-\"version\" and its version, \"python\" and Python's version, \"missing\" and a
-missing program.  It exits with 99 if TRAMP did not run it in the folder /.")
+\"python\" and Python's version, \"missing\" and a missing program.")
+
+(defconst efrit-remote--look
+  (concat "[ \"$(pwd)\" = / ] || exit 99; " efrit-remote--find
+          "echo \"version $(\"$@\" --version 2>&1 </dev/null | tail -n 1)\"")
+  "A shell script of `efrit-remote--find' that also prints the command's version.
+It exits with 99 if TRAMP did not run it in the folder /.")
+
+(defconst efrit-remote--find-line "\0efrit find\0"
+  "Text that `efrit-remote--run' prints before it looks for programs.")
 
 (defconst efrit-remote--ready-line "\0efrit ready\0"
   "Text that `efrit-remote--run' prints before the sidecar begins.")
 
 (defconst efrit-remote--run
-  (concat "stty raw -echo 2>/dev/null; PATH=$PATH:$HOME/.local/bin; "
+  (concat "stty raw -echo 2>/dev/null; printf '\\000efrit find\\000'; " efrit-remote--find
+          "[ \"$p\" ] || exit 97; "
           "l=$(mktemp) && exec 3>\"$l\" 4<\"$l\" && rm -f \"$l\" || exit 98; "
           "printf '\\000efrit ready\\000'; exec 2>&3; "
           "\"$@\" 3>&- 4<&-; c=$?; printf '\\000'; tail -c 4000 <&4; exit $c")
   "A shell script that runs the command in its arguments behind a raw terminal.
-Then it prints a null, and the end of the command's standard error.")
+Then it prints a null, and the end of the command's standard error.  It exits
+with 97 if there is no such program.")
 
 ;;; Running programs there
 
@@ -91,6 +107,18 @@ TRAMP signals an error."
   (declare (indent 0) (debug t))
   `(let ((remote-file-name-inhibit-cache (current-time)))
      ,@body))
+
+(declare-function tramp-dissect-file-name "tramp" (name &optional nodefault))
+(declare-function tramp-flush-file-properties "tramp-cache" (key file))
+(declare-function tramp-flush-file-upper-properties "tramp-cache" (key file))
+
+(defun efrit-remote-forget-file (file)
+  "Have TRAMP forget what it knows of FILE, if FILE is remote: it was changed."
+  (when (and (file-remote-p file) (featurep 'tramp))
+    (let ((vec (tramp-dissect-file-name file))
+          (name (file-local-name file)))
+      (tramp-flush-file-properties vec name)
+      (tramp-flush-file-upper-properties vec name))))
 
 (defun efrit-remote-command (remote)
   "Return the sidecar's command on the host REMOTE, a list of strings."
@@ -120,29 +148,26 @@ busy, as all functions here do that use TRAMP."
 (defun efrit-remote-look (remote)
   "Look for programs on the host REMOTE; return an `efrit-remote-found'.
 Signal a `user-error' if the host cannot be reached."
-  (let* ((command (efrit-remote-command remote))
-         (told (efrit-remote--ask remote command)))
-    (efrit-remote-found-create
-     :command command
-     :program (efrit-remote--reported told "program" "/")
-     :version (efrit-remote--reported told "version" "efrit-budget ")
-     :python (efrit-remote--reported told "python" "[0-9]")
-     :missing (cl-loop for (word . value) in told
-                       when (equal word "missing") collect value))))
+  (let ((command (efrit-remote-command remote)))
+    (efrit-remote--found command (efrit-remote--ask remote command))))
 
 (defun efrit-remote-problem (remote found)
   "Return why the sidecar cannot run on REMOTE and what to do, or nil.
 FOUND is an `efrit-remote-found'."
-  (let ((program (car (efrit-remote-found-command found))))
-    (cond
-     ((efrit-remote-found-version found) nil)
-     ((efrit-remote-found-program found)
-      (format "%s on %s does not run.  Install it there anew: %s"
-              (efrit-remote-found-program found) remote (efrit-remote--advice found)))
-     (t
-      (format "There is no program %s on %s.  Install it there: %s.  Or name it in \
+  (cond ((efrit-remote-found-version found) nil)
+        ((efrit-remote-found-program found) (efrit-remote-broken-text remote found))
+        (t (efrit-remote--absent-text remote found))))
+
+(defun efrit-remote-broken-text (remote found)
+  "Return a text about the program in FOUND, which does not run on REMOTE."
+  (format "%s on %s does not run.  Install it there anew: %s"
+          (efrit-remote-found-program found) remote (efrit-remote--advice found)))
+
+(defun efrit-remote--absent-text (remote found)
+  "Return a text about the program in FOUND, which there is not on REMOTE."
+  (format "There is no program %s on %s.  Install it there: %s.  Or name it in \
 `efrit-remote-commands', or its folder in `tramp-remote-path'"
-              program remote (efrit-remote--advice found))))))
+          (car (efrit-remote-found-command found)) remote (efrit-remote--advice found)))
 
 (defun efrit-remote-missing (remote found)
   "Return a text about programs missing on REMOTE, or nil.
@@ -158,14 +183,16 @@ FOUND is an `efrit-remote-found'."
     (with-temp-buffer
       (let* ((coding-system-for-read 'utf-8-unix)
              (code (apply #'process-file "sh" nil t nil "-c"
-                          "PATH=$PATH:$HOME/.local/bin; exec \"$@\"" "sh"
+                          (concat efrit-remote--path "exec \"$@\"") "sh"
                           (append (efrit-remote-found-command found) '("doctor")))))
         (cons code (buffer-string))))))
 
-(defun efrit-remote-spawn (remote name command seconds)
+(defun efrit-remote-spawn (remote name command seconds then failed)
   "Start COMMAND on the host REMOTE as the process NAME; return the process.
-Wait up to SECONDS until COMMAND has begun.  The process property
-`efrit-written' is what COMMAND has written meanwhile."
+Once COMMAND has begun, call THEN with the process and an `efrit-remote-found';
+if it has not begun within SECONDS, or cannot, call FAILED with the process and
+an error.  The process property `efrit-written' is what COMMAND has written
+meanwhile."
   (let ((process (efrit-remote--in remote
                    (efrit-remote-unshared
                     #'make-process
@@ -178,8 +205,10 @@ Wait up to SECONDS until COMMAND has begun.  The process property
                     :sentinel #'ignore
                     :file-handler t))))
     (efrit-remote--check-place process)
-    (efrit-remote--await process remote (+ (float-time) seconds))
     (set-process-coding-system process 'binary 'binary)
+    (efrit-remote--await process (efrit-remote--start-create
+                                  :remote remote :command command :then then :failed failed
+                                  :end (+ (float-time) seconds)))
     process))
 
 (defun efrit-remote-split (process output)
@@ -201,19 +230,25 @@ Programs that FUNCTION starts on another machine get unshared ssh connections."
     (let ((tramp-methods (mapcar #'efrit-remote--unshared-method tramp-methods)))
       (apply function arguments))))
 
+(defconst efrit-remote--ssh-options
+  '(("-o" "ControlMaster=no") ("-o" "ControlPath=none")
+    ("-o" "ServerAliveInterval=15") ("-o" "ServerAliveCountMax=4"))
+  "Options of ssh for programs: no shared connection, and an end to a broken one.
+Without the latter, ssh would wait for hours when the network is gone.")
+
 (defun efrit-remote--unshared-method (method)
-  "Return METHOD, an entry of `tramp-methods', with unshared ssh connections.
-Add options in front: of an option given twice, ssh uses the first."
+  "Return METHOD, an entry of `tramp-methods', with `efrit-remote--ssh-options'.
+Add them in front: of an option given twice, ssh uses the first."
   (pcase-let ((`(,program) (alist-get 'tramp-login-program (cdr method)))
               (`(,arguments) (alist-get 'tramp-login-args (cdr method))))
     (if (not (and (stringp program) (equal "ssh" (file-name-base program))))
         method
       `(,(car method)
-        (tramp-login-args (("-o" "ControlMaster=no") ("-o" "ControlPath=none") ,@arguments))
+        (tramp-login-args (,@efrit-remote--ssh-options ,@arguments))
         ,@(assq-delete-all 'tramp-login-args (copy-sequence (cdr method)))))))
 
 (defun efrit-remote--ask (remote command)
-  "Run `efrit-remote--look' for COMMAND on REMOTE; return an alist of its lines."
+  "Run `efrit-remote--look' for COMMAND on REMOTE; return its output."
   (efrit-remote--in remote
     (unless (efrit-remote-reach remote)
       (signal 'efrit-remote-busy (list remote)))
@@ -226,10 +261,21 @@ Add options in front: of an option given twice, ssh uses the first."
               ((not (string-prefix-p "program " (buffer-string)))
                (user-error "The shell of %s does not answer: %s" remote
                            (string-trim (buffer-string)))))
-        (mapcar (lambda (line)
-                  (string-match "\\`\\([a-z]*\\) ?\\(.*\\)" line)
-                  (cons (match-string 1 line) (match-string 2 line)))
-                (split-string (buffer-string) "\n" t))))))
+        (buffer-string)))))
+
+(defun efrit-remote--found (command output)
+  "Return an `efrit-remote-found' for COMMAND from OUTPUT of `efrit-remote--find'."
+  (let ((told (mapcar (lambda (line)
+                        (string-match "\\`\\([a-z]*\\) ?\\(.*\\)" line)
+                        (cons (match-string 1 line) (match-string 2 line)))
+                      (split-string output "[\r\n]+" t))))
+    (efrit-remote-found-create
+     :command command
+     :program (efrit-remote--reported told "program" "/")
+     :version (efrit-remote--reported told "version" "efrit-budget ")
+     :python (efrit-remote--reported told "python" "[0-9]")
+     :missing (cl-loop for (word . value) in told
+                       when (equal word "missing") collect value))))
 
 (defun efrit-remote--reported (told word prefix)
   "Return the text of WORD in the alist TOLD if the regexp PREFIX begins the text."
@@ -260,29 +306,52 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
       (delete-process process))
     (signal 'efrit-remote-busy nil)))
 
-(defun efrit-remote--await (process remote end)
-  "Wait until PROCESS on REMOTE has begun, at most until the time END.
-Signal a `user-error' if PROCESS has not begun by then."
-  (let ((ended nil))
-    (efrit-on-failure (delete-process process)
-      (while (not (efrit-remote--begun-p process))
-        (when (or ended (> (float-time) end))
-          (user-error "The shell of %s does not run the sidecar: %s" remote
-                      (string-trim (decode-coding-string
-                                    (or (process-get process 'efrit-written) "")
-                                    'utf-8-unix))))
-        (if (process-live-p process)
-            (accept-process-output process 0.05)
-          (setq ended t)
-          (while (accept-process-output process 0 nil t)))))))
+(cl-defstruct (efrit-remote--start (:constructor efrit-remote--start-create) (:copier nil))
+  "The start of COMMAND on REMOTE, which must have begun by the time END.
+THEN and FAILED are as in `efrit-remote-spawn'."
+  remote command then failed end)
+
+(defun efrit-remote--await (process start)
+  "Call a function of START once PROCESS has begun, has ended, or is late."
+  (let ((begun (efrit-remote--begun-p process)))
+    (if (or begun
+            (process-get process 'efrit-ended-early)
+            (> (float-time) (efrit-remote--start-end start)))
+        (efrit-remote--decide process start begun)
+      ;; Its last output is read before it counts as ended.
+      (unless (process-live-p process)
+        (process-put process 'efrit-ended-early t))
+      (run-at-time 0.02 nil #'efrit-remote--await process start))))
+
+(defun efrit-remote--decide (process start begun)
+  "Call a function of START with PROCESS, depending on whether it has BEGUN."
+  (let* ((remote (efrit-remote--start-remote start))
+         (output (or (process-get process 'efrit-found) (process-get process 'efrit-written) ""))
+         (found (efrit-remote--found (efrit-remote--start-command start)
+                                     (decode-coding-string output 'utf-8-unix))))
+    (if begun
+        (funcall (efrit-remote--start-then start) process found)
+      (delete-process process)
+      (funcall (efrit-remote--start-failed start) process
+               (list 'user-error
+                     (if (eql 97 (process-exit-status process))
+                         (efrit-remote--absent-text remote found)
+                       (format "The shell of %s does not run the sidecar: %s"
+                               remote (string-trim output))))))))
 
 (defun efrit-remote--begun-p (process)
-  "Return non-nil if PROCESS printed the ready line; drop output up to that line."
-  (when-let* ((written (process-get process 'efrit-written))
-              (ready (string-search efrit-remote--ready-line written)))
-    (process-put process 'efrit-written
-                 (substring written (+ ready (length efrit-remote--ready-line))))
-    t))
+  "Return non-nil if PROCESS printed the ready line; drop output up to that line.
+The process property `efrit-found' is what PROCESS found before."
+  (let* ((written (or (process-get process 'efrit-written) ""))
+         (find (string-search efrit-remote--find-line written))
+         (ready (string-search efrit-remote--ready-line written)))
+    (when find
+      (process-put process 'efrit-found
+                   (substring written (+ find (length efrit-remote--find-line)) ready)))
+    (when ready
+      (process-put process 'efrit-written
+                   (substring written (+ ready (length efrit-remote--ready-line))))
+      t)))
 
 (provide 'efrit-remote)
 ;;; efrit-remote.el ends here

@@ -301,8 +301,14 @@ commands that the model runs could read that."
   "Call the function OVER once PROCESS has ended and its output was read.
 A timer checks each second: Emacs never calls the sentinel of a process with
 separate standard error if a person quits while Emacs reads its last output."
+  (add-function :before (process-filter process)
+                (lambda (&rest _) (process-put process 'efrit-ended nil)))
+  (efrit-process--check-later process over))
+
+(defun efrit-process--check-later (process over)
+  "Check in a second whether PROCESS, watched for OVER, has ended."
   (process-put process 'efrit-watch
-               (run-at-time 0 1 #'efrit-process--check process over)))
+               (run-at-time 1 nil #'efrit-process--check process over)))
 
 (defun efrit-process-unwatch (process)
   "Stop checking whether PROCESS has ended."
@@ -344,14 +350,14 @@ Keep the buffer of the previous process under another name, if it has text."
                                "\n" t "[ \t]+"))))))
 
 (defun efrit-process--check (process over)
-  "Call OVER if PROCESS had ended by the check before this one.
-Emacs reads its last output in between, as it waits; to read it here, in
-a timer, can crash Emacs 30.1."
-  (cond ((process-live-p process))
-        ((not (process-get process 'efrit-ended))
-         (process-put process 'efrit-ended t))
-        (t (efrit-process-unwatch process)
-           (funcall over))))
+  "Call OVER if PROCESS had ended by the last check, and wrote nothing since.
+Emacs reads its last output in between, as it waits, and one part at a time; to
+read it here, in a timer, can crash Emacs 30.1.  A timer that repeats would
+check twice at once after Emacs was busy."
+  (if (process-get process 'efrit-ended)
+      (funcall over)
+    (process-put process 'efrit-ended (not (process-live-p process)))
+    (efrit-process--check-later process over)))
 
 (defun efrit-process--stderr-name (remote &optional which)
   "Return the name of the stderr buffer of the sidecar on REMOTE, or here.

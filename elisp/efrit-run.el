@@ -419,8 +419,6 @@ The latter map a tool's name to its entry in the reply to `tools/list'.")
       (when (efrit-use-call use)
         (setf (efrit-tool-call-finish (efrit-use-call use)) nil)
         (efrit-tool-stop (efrit-use-call use)))
-      (unless (eq (efrit-use-state use) 'running)
-        (efrit-run--drop-plan use))
       (setf (efrit-use-state use) 'done
             (efrit-use-result use) (list :ending "stopped" :gist "you"))
       (efrit-loop-notify loop 'use use)))
@@ -635,7 +633,6 @@ MESSAGE tells the model what to do."
   "Record that USE in LOOP did not run, with the reason TEXT.
 MESSAGE tells the model what to do.  MORE are keys of `efrit-tool-result'."
   (efrit-run--set loop use 'denied)
-  (efrit-run--drop-plan use)
   (efrit-run--record
    loop use (apply #'efrit-tool-result text :status 'error :message message more)))
 
@@ -656,11 +653,6 @@ MESSAGE tells the model what to do.  MORE are keys of `efrit-tool-result'."
      (efrit-run--allow loop use))
    (lambda (problem)
      (efrit-run--record loop use (efrit-tool-error problem)))))
-
-(defun efrit-run--drop-plan (use)
-  "Release the buffers of the plan of USE, if USE has a plan."
-  (when (efrit-use-plan use)
-    (efrit-plan-drop (efrit-use-plan use))))
 
 ;;;; Running
 
@@ -775,7 +767,7 @@ M-x efrit-sidecar-show-stderr shows why"))
   "Store ENVELOPE as the result of USE in LOOP; go on with the next use or turn."
   (setf (efrit-use-result use) envelope)
   (when (equal (plist-get envelope :status) "success")
-    (efrit-read-files-record loop (efrit-use-name use) (efrit-use-arguments use)))
+    (efrit-read-files-record loop (efrit-use-name use) (efrit-use-arguments use) envelope))
   (efrit-run--set loop use 'done)
   (if (seq-every-p (lambda (use) (eq (efrit-use-state use) 'done)) (efrit-loop-run loop))
       (efrit-turn-tools-done loop)

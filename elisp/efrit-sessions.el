@@ -56,20 +56,12 @@
 
 \\{efrit-sessions-mode-map}"
   (efrit-keep-keys)
-  (setq tabulated-list-format
-        `[("Last used" 13 ,(efrit-sessions--sorter :touched))
-          ("State" 8 t)
-          ("Calls" 6 ,(efrit-sessions--sorter :calls) :right-align t)
-          ("Cost" 7 ,(efrit-sessions--sorter :dollars) :right-align t)
-          ("Title" 40 t)
-          ("Id" 8 t)
-          ("Project" 0 t)]
-        tabulated-list-padding 1
+  (setq tabulated-list-padding 1
         tabulated-list-sort-key '("Last used" . t)
         revert-buffer-function #'efrit-sessions-refresh)
   (efrit-list-set-up '(("RET" "resume") ("+" "new") ("R" "rename") ("e" "export") ("P" "purge")
                        ("D" "delete") ("S" "sort") ("g" "refresh") ("?" "help")))
-  (tabulated-list-init-header))
+  (efrit-sessions--set-columns))
 
 ;;;; Commands
 
@@ -83,7 +75,10 @@
     (with-current-buffer buffer
       (efrit-sessions-mode)
       (setq efrit-sessions--root root
-            efrit-sessions--host host)
+            efrit-sessions--host host
+            mode-line-process (concat ": " (if root (abbreviate-file-name
+                                                     (directory-file-name root))
+                                             "all projects")))
       (efrit-sessions-refresh))
     (pop-to-buffer buffer)))
 
@@ -162,11 +157,26 @@ The session stays in the list."
 
 (defun efrit-sessions-export (format)
   "Export the session at point, with all evicted text, as FORMAT to a new buffer."
-  (interactive (list (intern (completing-read
-                              (format-prompt "Format, markdown or org" efrit-export-format)
-                              '("markdown" "org") nil t nil nil
-                              (symbol-name efrit-export-format)))))
+  (interactive (list (efrit-sessions--read-format)))
   (efrit-export-session (efrit-sessions--at-point) format #'efrit-sessions--show-export))
+
+;;;###autoload
+(defun efrit-export (format)
+  "Export the current session, with all evicted text, as FORMAT to a new buffer."
+  (interactive (list (efrit-sessions--read-format)))
+  (let ((loop (efrit-loop-current)))
+    (efrit-loop-ask-sidecar
+     loop 'session/status nil
+     (lambda (session)
+       (let ((default-directory (efrit-loop-root loop)))
+         (efrit-export-session session format #'efrit-sessions--show-export)))
+     #'efrit-show-error)))
+
+(defun efrit-sessions--read-format ()
+  "Read the format of an exported session: return `markdown' or `org'."
+  (intern (completing-read (format-prompt "Format, markdown or org" efrit-export-format)
+                           '("markdown" "org") nil t nil nil
+                           (symbol-name efrit-export-format))))
 
 (defun efrit-sessions--show-export (buffer)
   "Show BUFFER, an exported session, and say how to save it."
@@ -224,8 +234,29 @@ Signal a `user-error' if the session is working."
     (< (or (plist-get (cdr (assoc (car one) efrit-sessions--by-id)) name) 0)
        (or (plist-get (cdr (assoc (car other) efrit-sessions--by-id)) name) 0))))
 
+(defun efrit-sessions--set-columns ()
+  "Set the columns of the list so that its lines fit the window, if they can.
+A narrow window leaves out ids and calls; a list of one project leaves out
+projects."
+  (let* ((columns (car (efrit-smallest-window 80 24)))
+         (before `(("Last used" 13 ,(efrit-sessions--sorter :touched))
+                   ("State" 8 t)
+                   ,@(and (>= columns 80)
+                          `(("Calls" 6 ,(efrit-sessions--sorter :calls) :right-align t)))
+                   ("Cost" 7 ,(efrit-sessions--sorter :dollars) :right-align t)))
+         (after (append (and (>= columns 90) '(("Id" 6 t)))
+                        (and (null efrit-sessions--root)
+                             `(("Project" ,(if (>= columns 80) 20 12) t)))))
+         (taken (cl-loop for (_ width) in (append before after) sum (1+ width))))
+    (setq tabulated-list-format
+          (vconcat before
+                   `(("Title" ,(max 12 (min 60 (- columns 2 taken))) t))
+                   after))
+    (tabulated-list-init-header)))
+
 (defun efrit-sessions--show (sessions)
   "List SESSIONS, from `session/list', in this buffer."
+  (efrit-sessions--set-columns)
   (setq efrit-sessions--by-id (mapcar (lambda (session)
                                         (cons (plist-get session :session_id) session))
                                       sessions)
@@ -237,14 +268,29 @@ Signal a `user-error' if the session is working."
 
 (defun efrit-sessions--columns (session)
   "Return the columns of SESSION, a vector of strings."
-  (vector (propertize (efrit-sessions--age (plist-get session :touched)) 'face 'efrit-figures)
-          (efrit-sessions--state session)
-          (propertize (format "%d" (plist-get session :calls)) 'face 'efrit-figures)
-          (propertize (efrit-sessions--cost session) 'face 'efrit-figures)
-          (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
-          (propertize (plist-get session :session_id) 'face 'efrit-figures)
-          (abbreviate-file-name (concat (efrit-host-prefix efrit-sessions--host)
-                                         (plist-get session :root)))))
+  (seq-into (mapcar (pcase-lambda (`(,name ,width . ,_))
+                      (truncate-string-to-width (efrit-sessions--cell name session)
+                                                width nil nil "…"))
+                    tabulated-list-format)
+            'vector))
+
+(defun efrit-sessions--cell (name session)
+  "Return what stands of SESSION in the column NAME."
+  (pcase name
+    ("Title" (if (string-empty-p (plist-get session :title))
+                 (concat "untitled session " (plist-get session :session_id))
+               (plist-get session :title)))
+    ("State" (efrit-sessions--state session))
+    ("Project" (let ((root (concat (efrit-host-prefix efrit-sessions--host)
+                                   (plist-get session :root))))
+                 (propertize (file-name-nondirectory root)
+                             'help-echo (abbreviate-file-name root))))
+    (_ (propertize (pcase name
+                     ("Last used" (efrit-sessions--age (plist-get session :touched)))
+                     ("Calls" (format "%d" (plist-get session :calls)))
+                     ("Cost" (efrit-sessions--cost session))
+                     ("Id" (plist-get session :session_id)))
+                   'face 'efrit-figures))))
 
 (defun efrit-sessions--cost (session)
   "Return the cost of SESSION as text, or \"unknown\" if usage or price is."

@@ -29,8 +29,9 @@
 ;; a host with another name and a HOME (see `efrit-host-add').
 ;;
 ;; A sidecar knows only file names without that prefix, while a root in Emacs
-;; has it.  These functions convert the two.  Only `efrit-host-true-name'
-;; asks the other machine, once for each name.
+;; has it.  These functions convert the two.  The sidecar reports the true name of
+;; a root; only for other names `efrit-host-true-name' asks the other machine, once
+;; for each.
 
 (cl-defstruct (efrit-host (:constructor efrit-host--create) (:copier nil))
   "A machine and its sidecar.
@@ -38,12 +39,15 @@ REMOTE is its name, or nil for this one.  HOME is nil, or the folder with the
 state of a further sidecar on this machine, for projects in FOLDER.  STATE is what the sidecar does:
 `off', `pausing' after a death, `starting', `ready', `stopping', or
 `given-up' until a person restarts it.  CONNECTION is nil if there is no
-process.  SERVER is the sidecar's reply to `initialize', or nil.  QUEUE has the
+process.  SPAWNED is a process there of which it is not known whether it has
+begun.  SERVER is the sidecar's reply to `initialize', or nil.  QUEUE has the
 calls that wait until it is ready, latest first.  DEATHS are the times of its
 deaths in about the last minute, latest first.  SESSIONS are the ids of sessions
-to resume in a new process, latest first.  MISSING is a text about programs
+to resume in a new process, latest first.  OWNER is the mark by which the
+latest process owns them.  MISSING is a text about programs
 that its tools lack, or nil.  SECRET-FILES is as from `efrit-host--secrets'."
-  remote home folder (state 'off) connection server queue deaths sessions missing secret-files)
+  remote home folder (state 'off) connection spawned server queue deaths sessions owner missing
+  secret-files)
 
 (defvar efrit-host--hosts (list (efrit-host--create))
   "The hosts, this machine first.")
@@ -128,9 +132,18 @@ Return REMOTE if the session is not known."
   "Return FILE, a whole name, with symbolic links resolved.
 Another machine is asked once for each name."
   (if (file-remote-p file)
-      (or (gethash file efrit-host--true-names)
-          (puthash file (file-truename file) efrit-host--true-names))
+      (let ((name (directory-file-name file)))
+        (or (gethash name efrit-host--true-names)
+            (puthash name (file-truename name) efrit-host--true-names)))
     (file-truename file)))
+
+(defun efrit-host--note-true-name (root opened remote)
+  "Record that the true name of ROOT on REMOTE is that of the session OPENED.
+OPENED is the sidecar's reply, a plist."
+  (when-let* ((remote (efrit-host-prefix remote))
+              (true (concat remote (plist-get opened :root))))
+    (dolist (name (list true (directory-file-name root)))
+      (puthash name true efrit-host--true-names))))
 
 (defun efrit-host-true-file (buffer)
   "Return the true name of the file that BUFFER visits.
@@ -368,44 +381,63 @@ SINCE is the time of the first try, or nil for now."
   (setf (efrit-host-state host) 'starting)
   (add-hook 'kill-emacs-hook #'efrit-supervisor--stop-with-emacs)
   (condition-case err
-      (let* ((inhibit-quit t)
-             (connection (efrit-supervisor--open host)))
-        ;; The person may have stopped the sidecar while TRAMP was waiting.
-        (if (or (efrit-host-connection host) (not (eq (efrit-host-state host) 'starting)))
-            (efrit-connection-kill connection)
-          (setf (efrit-host-connection host) connection)
-          (efrit-supervisor--greet host connection)))
+      (let ((inhibit-quit t))
+        (if (efrit-host-here-p host)
+            (efrit-supervisor--connect
+             host (efrit-process-spawn (append (efrit-executable-command) '("serve"))
+                                       (efrit-host-remote host) (efrit-host-home host)))
+          (efrit-supervisor--spawn host)))
     (efrit-remote-busy (efrit-supervisor--start-later host (or since (float-time))))
     (error (efrit-supervisor--start-failed host (efrit-host-connection host) err))))
 
-(defun efrit-supervisor--open (host)
-  "Start the sidecar's process on HOST, and return the connection to it."
-  (efrit-connection-open
-   (if (efrit-host-here-p host)
-       (efrit-process-spawn (append (efrit-executable-command) '("serve"))
-                            (efrit-host-remote host) (efrit-host-home host))
-     (efrit-supervisor--spawn-remote host))
-   (apply-partially #'run-hook-with-args 'efrit-sidecar-progress-functions)
-   (lambda (connection why) (efrit-supervisor--ended host connection why))))
+(defun efrit-supervisor--connect (host process)
+  "Open a connection to PROCESS, the sidecar of HOST, and call `initialize'."
+  (let ((connection (efrit-connection-open
+                     process
+                     (apply-partially #'run-hook-with-args 'efrit-sidecar-progress-functions)
+                     (lambda (connection why) (efrit-supervisor--ended host connection why)))))
+    (setf (efrit-host-connection host) connection)
+    (efrit-supervisor--greet host connection)))
 
-(defun efrit-supervisor--spawn-remote (host)
-  "Start the sidecar on HOST, a remote one, and return its process.
-A quit signals `efrit-cancelled'.  Show which programs its tools lack."
-  (condition-case nil
-      (let* ((inhibit-quit nil)
-             (remote (efrit-host-remote host))
-             (found (efrit-remote-look remote)))
-        (when-let* ((problem (efrit-remote-problem remote found)))
-          (user-error "%s" problem))
-        (when (setf (efrit-host-missing host) (efrit-remote-missing remote found))
-          (message "efrit: %s" (efrit-host-missing host)))
-        (let ((process (efrit-remote-spawn
-                        remote (efrit-process-name remote)
-                        (append (efrit-remote-found-command found) '("serve"))
-                        efrit-sidecar-start-timeout)))
-          (process-put process 'efrit-stderr (efrit-process-new-stderr remote))
-          process))
-    (quit (signal 'efrit-cancelled (list "the person quit the start of the sidecar")))))
+(defun efrit-supervisor--spawn (host)
+  "Start the sidecar on HOST, a remote one; connect to it once it has begun.
+A quit signals `efrit-cancelled'."
+  (let* ((inhibit-quit nil)
+         (remote (efrit-host-remote host))
+         (process (condition-case nil
+                      (efrit-remote-spawn
+                       remote (efrit-process-name remote)
+                       (append (efrit-remote-command remote) '("serve"))
+                       efrit-sidecar-start-timeout
+                       (apply-partially #'efrit-supervisor--take-process host)
+                       (apply-partially #'efrit-supervisor--spawn-failed host))
+                    (quit (signal 'efrit-cancelled
+                                  (list "the person quit the start of the sidecar"))))))
+    ;; The person may have stopped the sidecar while TRAMP was waiting.
+    (if (or (efrit-host-spawned host) (not (eq (efrit-host-state host) 'starting)))
+        (delete-process process)
+      (setf (efrit-host-spawned host) process))))
+
+(defun efrit-supervisor--take-process (host process found)
+  "Connect to PROCESS on HOST, which has begun.
+Show which of the programs in FOUND its tools lack.  If the start was given up
+meanwhile, kill PROCESS."
+  (if (not (eq process (efrit-host-spawned host)))
+      (delete-process process)
+    (setf (efrit-host-spawned host) nil)
+    (when (setf (efrit-host-missing host)
+                (efrit-remote-missing (efrit-host-remote host) found))
+      (message "efrit: %s" (efrit-host-missing host)))
+    (process-put process 'efrit-stderr (efrit-process-new-stderr (efrit-host-remote host)))
+    (process-put process 'efrit-found found)
+    (efrit-supervisor--connect host process)))
+
+(defun efrit-supervisor--spawn-failed (host process err)
+  "End each queued call of HOST with ERR: PROCESS has not begun there.
+Do nothing if the start was given up meanwhile."
+  (when (eq process (efrit-host-spawned host))
+    (setf (efrit-host-spawned host) nil)
+    (efrit-supervisor--start-failed host nil err)))
 
 (defun efrit-supervisor--start-later (host since)
   "Start the sidecar of HOST once TRAMP is idle.
@@ -432,11 +464,23 @@ Without OTHERWISE, and for other errors, the start fails."
                :failure (lambda (err)
                           (if (and otherwise (eq (car err) 'efrit-rpc-error))
                               (funcall otherwise err)
-                            (efrit-supervisor--start-failed host connection err))))))
+                            (efrit-supervisor--start-failed
+                             host connection
+                             (efrit-supervisor--start-error host connection err)))))))
     (efrit-supervisor-limit call efrit-sidecar-start-timeout)
     ;; If the process has ended already, the callback for its end fails the start.
     (unless (efrit-connection-send connection call)
       (efrit-call-drop call))))
+
+(defun efrit-supervisor--start-error (host connection err)
+  "Return ERR, or a better error if the program of HOST's CONNECTION does not run.
+The shell of another machine exits with 126 or 127 then."
+  (let ((process (efrit-connection-process connection)))
+    (if (and (not (efrit-host-here-p host))
+             (memq (process-exit-status process) '(126 127)))
+        (list 'user-error (efrit-remote-broken-text (efrit-host-remote host)
+                                                    (process-get process 'efrit-found)))
+      err)))
 
 (defun efrit-supervisor--greet (host connection)
   "Call `initialize' over CONNECTION; on success, resume the sessions of HOST."
@@ -479,6 +523,8 @@ SERVER is the reply of HOST's sidecar to `initialize'."
   "Resume the sessions of HOST over CONNECTION; then mark its sidecar as ready."
   (let* ((sessions (reverse (efrit-host-sessions host)))
          (left (length sessions))
+         ;; If the connection broke, it may not know yet that it has to end.
+         (former (efrit-host-owner host))
          (next (lambda (answer)
                  (efrit-supervisor-session-begun answer host)
                  (when (zerop (cl-decf left))
@@ -486,7 +532,9 @@ SERVER is the reply of HOST's sidecar to `initialize'."
     (if (null sessions)
         (efrit-supervisor--ready host)
       (dolist (id sessions)
-        (efrit-supervisor--ask host connection 'session/resume (list :session_id id)
+        (efrit-supervisor--ask host connection 'session/resume
+                               (append (list :session_id id)
+                                       (and former (list :former_owner former)))
                                next
                                (lambda (err)
                                  (efrit-supervisor-forget id)
@@ -494,9 +542,10 @@ SERVER is the reply of HOST's sidecar to `initialize'."
                                  (funcall next nil)))))))
 
 (defun efrit-supervisor-session-begun (answer host)
-  "Store for HOST the secret files that ANSWER names, and show its warnings.
+  "Store the secret files and the owner of HOST in ANSWER, and show its warnings.
 ANSWER is the reply to opening or resuming a session, or nil."
   (when answer
+    (setf (efrit-host-owner host) (plist-get answer :owner))
     (when-let* ((patterns (plist-get answer :secret_files)))
       (setf (efrit-host-secret-files host) (efrit-host--secrets patterns)))
     (efrit-defer #'mapc (lambda (warning) (display-warning 'efrit warning))
@@ -559,7 +608,8 @@ Give up on HOST after too many deaths.  Do nothing if the sidecar was stopped."
              (not (eq (efrit-host-state host) 'stopping)))
     (efrit-supervisor--mark-stopped host)
     (push (float-time) (efrit-host-deaths host))
-    (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died why))
+    (efrit-supervisor--fail-queue host (efrit-supervisor--start-error
+                                        host connection (list 'efrit-sidecar-died why)))
     (let ((too-often (>= (length (efrit-supervisor--recent-deaths host))
                          efrit-supervisor--crash-limit)))
       (when too-often
@@ -647,6 +697,10 @@ Return the reply to `initialize': a plist of `:server' (`:name', `:version'),
 Ignore errors: the next call signals them."
   (efrit-sidecar-request-async 'ping nil :host host :error #'ignore))
 
+(defun efrit-sidecar-given-up-p (session-id)
+  "Return non-nil if the sidecar of SESSION-ID died so often that it stays off."
+  (eq 'given-up (efrit-host-state (efrit-host-at (efrit-host-of-session session-id)))))
+
 (defun efrit-sidecar-process (&optional host)
   "Return the process of the sidecar here, or of HOST, or nil while there is none."
   (when-let* ((connection (efrit-host-connection (efrit-host-at host))))
@@ -666,6 +720,9 @@ forgotten.  With REMOTE, or in a remote folder, stop that host's sidecar."
     (unwind-protect
         (when connection
           (efrit-connection-close connection))
+      (when-let* ((process (efrit-host-spawned host)))
+        (setf (efrit-host-spawned host) nil)
+        (delete-process process))
       (efrit-supervisor--mark-stopped host)
       (setf (efrit-host-deaths host) nil)
       (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died "it was stopped"))))
@@ -772,6 +829,7 @@ vector of the names of tools not to offer to the model, or nil."
                           ,@(and denied (list :deny denied)))
                   :host remote))
          (id (plist-get opened :session_id)))
+    (efrit-host--note-true-name root opened remote)
     (efrit-supervisor-remember id remote)
     (efrit-supervisor-session-begun opened (efrit-host-at remote))
     id))
@@ -795,6 +853,7 @@ If TAKE-OVER is non-nil, take it over from another Emacs that uses it."
                                         (append (list :session_id id)
                                                 (and take-over (list :take_over t)))
                                         :host remote)))
+    (efrit-host--note-true-name (concat remote (plist-get resumed :root)) resumed remote)
     (efrit-supervisor-session-begun resumed (efrit-host-at remote))
     resumed))
 

@@ -336,8 +336,9 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
     (concat (if (> width 0)
                 (concat (efrit-show-bar (or used 0) (or limit 0) width face) " ")
               "")
+            ;; The colour of the bar is hard to read as that of text in some header lines.
             (propertize (format "%s/%s" (efrit-show-tokens used) (efrit-show-tokens limit))
-                        'face face))))
+                        'face (if (> width 0) 'bold face)))))
 
 (defun efrit-gauge--cost (loop)
   "Return the cost of LOOP's session as text; \"\" before its first reply."
@@ -795,6 +796,7 @@ Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
 ;; the buffers of its project.  When a session in no visible window asks or ends,
 ;; the echo area or the desktop says so; no window changes.
 
+(declare-function notifications-get-capabilities "notifications" (&optional bus))
 (declare-function notifications-notify "notifications" (&rest params))
 
 (defvar efrit-presence-loops nil
@@ -907,8 +909,17 @@ A session's own buffer says elsewhere in its mode line what it does."
                (getenv "DBUS_SESSION_BUS_ADDRESS")
                (require 'notifications nil t)
                (ignore-errors
-                 (notifications-notify :title "Efrit" :body text :app-name "Emacs")))
+                 (notifications-notify :title "Efrit" :app-name "Emacs"
+                                       :body (efrit-presence--notification-body text))))
     (message "Efrit: %s" text)))
+
+(defun efrit-presence--notification-body (text)
+  "Return TEXT as the body of a notification, without characters of markup."
+  (if (memq :body-markup (notifications-get-capabilities))
+      (replace-regexp-in-string
+       "[&<>]" (lambda (char) (cdr (assoc char '(("&" . "&amp;") ("<" . "&lt;") (">" . "&gt;")))))
+       text t t)
+    text))
 
 (provide 'efrit-status)
 ;;; efrit-status.el ends here

@@ -731,19 +731,18 @@ returns TEXT formatted."
          (change (progn
                    (efrit-edit-existing path files)
                    (efrit-plan-change 'edit path files))))
-    (efrit-on-failure (efrit-change-release change)
-      (pcase-let* ((before (efrit-change-before change))
-                   (`(,formatter . ,after)
-                    (cond ((null edits) (efrit-format--by-mode change))
-                          ((string= before (car edits))
-                           (cons "its language server" (funcall (cdr edits) before)))
-                          (t (efrit-plan-refuse "%s was changed while its language server \
+    (pcase-let* ((before (efrit-change-before change))
+                 (`(,formatter . ,after)
+                  (cond ((null edits) (efrit-format--by-mode change))
+                        ((string= before (car edits))
+                         (cons "its language server" (funcall (cdr edits) before)))
+                        (t (efrit-plan-refuse "%s was changed while its language server \
 formatted it; try again" path)))))
-        (when (string= before after)
-          (efrit-plan-refuse "%s is already formatted as %s does it" path formatter))
-        (setf (efrit-change-after change) after)
-        (efrit-plan-create :changes (list change)
-                           :report (format "Formatted %s by %s." path formatter))))))
+      (when (string= before after)
+        (efrit-plan-refuse "%s is already formatted as %s does it" path formatter))
+      (setf (efrit-change-after change) after)
+      (efrit-plan-create :changes (list change)
+                         :report (format "Formatted %s by %s." path formatter)))))
 
 ;;;; Language servers
 
@@ -873,18 +872,32 @@ MOVE is the value of `efrit-format--column-function'."
 ;;;; Modes
 
 (defun efrit-format--by-mode (change)
-  "Return (FORMATTER . TEXT): the formatter's name, and CHANGE's file formatted."
-  (let* ((buffer (efrit-change-buffer change))
-         (formatter (with-current-buffer buffer (efrit-format--formatter)))
-         (text (efrit-change-before change)))
+  "Return (FORMATTER . TEXT): the formatter's name, and CHANGE's file formatted.
+If no buffer visits the file, take its mode in a temporary buffer."
+  (if-let* ((buffer (efrit-change-buffer change)))
+      (with-current-buffer buffer
+        (efrit-format--as-here change))
+    (with-temp-buffer
+      (insert (efrit-change-before change))
+      (setq default-directory (file-name-directory (efrit-change-file change)))
+      (let ((buffer-file-name (efrit-change-file change)))
+        (efrit-file-quietly
+          (delay-mode-hooks (set-auto-mode)))
+        (efrit-file-take-variables (lambda () (hack-local-variables 'no-mode))))
+      (efrit-format--as-here change))))
+
+(defun efrit-format--as-here (change)
+  "Return (FORMATTER . TEXT): CHANGE's file formatted as this buffer's mode does."
+  (let ((formatter (efrit-format--formatter))
+        (text (efrit-change-before change)))
     (unless formatter
       (efrit-plan-refuse "Emacs has no formatter for %s in %s; see `efrit-format-functions'"
-                         (efrit-change-path change)
-                         (buffer-local-value 'major-mode buffer)))
+                         (efrit-change-path change) major-mode))
     (when (> (length text) efrit-format-most-characters)
       (efrit-plan-refuse "%s is too long for Emacs to format it; use a command"
                          (efrit-change-path change)))
-    (cons (format "%s" formatter) (efrit-format--format-copy buffer text formatter))))
+    (cons (format "%s" formatter)
+          (efrit-format--format-copy (efrit-change-file change) text formatter))))
 
 (defun efrit-format--formatter ()
   "Return the function that formats this buffer, or nil."
@@ -896,12 +909,12 @@ MOVE is the value of `efrit-format--column-function'."
            (not (memq indent-line-function '(indent-relative indent-relative-first-indent-point)))
            'indent-region)))
 
-(defun efrit-format--format-copy (buffer text formatter)
-  "Return TEXT, of BUFFER, formatted by FORMATTER in a temporary buffer."
-  (let ((variables (efrit-format--variables buffer))
-        (mode (buffer-local-value 'major-mode buffer))
-        (file (buffer-file-name buffer))
-        (folder (buffer-local-value 'default-directory buffer))
+(defun efrit-format--format-copy (file text formatter)
+  "Return TEXT, of FILE, formatted by FORMATTER in a temporary buffer.
+Mode, folder and indentation are those of this buffer."
+  (let ((variables (efrit-format--variables (current-buffer)))
+        (mode major-mode)
+        (folder default-directory)
         (create-lockfiles nil)
         (inhibit-interaction t)
         (inhibit-message t))

@@ -180,6 +180,26 @@ are in the text."
   "Return the position where ITEM ends."
   (+ (efrit-item-body-start item) (efrit-item-body-size item)))
 
+;; Each piece of text with its own faces has a list of properties; what all text
+;; of items has in common stands in the lists of two symbols instead.
+(setplist 'efrit-item-part '(read-only t))
+(setplist 'efrit-item-opener '(read-only t mouse-face highlight follow-link t
+                                         help-echo "TAB, mouse-1: open or fold"))
+
+(defun efrit-item-mark (item begin end &optional object)
+  "Make the text between BEGIN and END a read-only part of ITEM.
+It is that of OBJECT, a string, or of this buffer."
+  (add-text-properties begin end (list 'category 'efrit-item-part 'efrit-item item) object))
+
+(defun efrit-item-text (item)
+  "Return the data of ITEM, a text; if that is a function, the text it produces."
+  (let ((data (efrit-item-data item)))
+    (if (functionp data) (funcall data item) data)))
+
+(defun efrit-end-line (text)
+  "Return TEXT with a newline at its end."
+  (if (string-suffix-p "\n" text) text (concat text "\n")))
+
 (defun efrit-item-at (position)
   "Return the item at POSITION, or nil."
   (get-text-property position 'efrit-item))
@@ -264,10 +284,7 @@ are in the text."
 (defun efrit-item--clickable (text item)
   "Return TEXT, the head of ITEM; if ITEM can be opened, make TEXT clickable."
   (when (or (efrit-item-body item) (efrit-item-members item))
-    (add-text-properties 0 (max 0 (1- (length text)))
-                         '(mouse-face highlight follow-link t
-                                      help-echo "TAB, mouse-1: open or fold")
-                         text))
+    (put-text-property 0 (max 0 (1- (length text))) 'category 'efrit-item-opener text))
   text)
 
 (defun efrit-item--adjacent-position (step)
@@ -284,7 +301,9 @@ are in the text."
 (defun efrit-transcript--read-only-text (text item)
   "Return a read-only copy of TEXT that belongs to ITEM; nil: to no item."
   (let ((text (copy-sequence text)))
-    (add-text-properties 0 (length text) `(read-only t efrit-item ,item) text)
+    (if item
+        (efrit-item-mark item 0 (length text) text)
+      (put-text-property 0 (length text) 'read-only t text))
     text))
 
 (defun efrit-transcript--splice (start end text &optional live)
@@ -866,23 +885,25 @@ While the model works, the text waits for the next turn."
 (defun efrit-export-session (session format then)
   "Export SESSION, an entry of `session/list', as FORMAT, then call THEN.
 FORMAT is `markdown' or `org'.  The argument of THEN is a new buffer with
-the document, which visits no file."
-  (efrit-sidecar-request-async
-   'session/transcript (list :session_id (plist-get session :session_id))
-   :timeout nil
-   :success (lambda (transcript)
-              (with-current-buffer (generate-new-buffer
-                                    (format "efrit-%s.%s" (plist-get session :session_id)
-                                            (if (eq format 'org) "org" "md")))
-                (insert (efrit-export-text session (plist-get transcript :turns) format))
-                (goto-char (point-min))
-                (cond ((eq format 'org) (org-mode))
-                      ((fboundp 'markdown-mode) (funcall 'markdown-mode))
-                      (t (text-mode)))
-                ;; Emacs would else end without a question about it.
-                (setq buffer-offer-save t)
-                (funcall then (current-buffer))))
-   :error #'efrit-show-error))
+the document, which visits no file, and has the folder of this buffer."
+  (let ((folder default-directory))
+    (efrit-sidecar-request-async
+     'session/transcript (list :session_id (plist-get session :session_id))
+     :timeout nil
+     :success (lambda (transcript)
+                (with-current-buffer (generate-new-buffer
+                                      (format "efrit-%s.%s" (plist-get session :session_id)
+                                              (if (eq format 'org) "org" "md")))
+                  (setq default-directory folder)
+                  (insert (efrit-export-text session (plist-get transcript :turns) format))
+                  (goto-char (point-min))
+                  (cond ((eq format 'org) (org-mode))
+                        ((fboundp 'markdown-mode) (funcall 'markdown-mode))
+                        (t (text-mode)))
+                  ;; Emacs would else end without a question about it.
+                  (setq buffer-offer-save t)
+                  (funcall then (current-buffer))))
+     :error #'efrit-show-error)))
 
 (defun efrit-export-text (session entries format)
   "Return ENTRIES, the transcript of SESSION, as FORMAT, `markdown' or `org'."

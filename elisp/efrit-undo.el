@@ -65,19 +65,27 @@
   "Return the paths of CHANGE, a plist of the sidecar: one, or two of a rename."
   (delq nil (list (plist-get change :path) (plist-get change :to))))
 
-(defun efrit-undo-changes (loop numbers force then &optional redo outcomes)
+(defun efrit-undo-changes (loop numbers force then &optional redo by-person)
   "Undo each change of LOOP whose number is in NUMBERS, in that order.
 With REDO, make these undone changes again.  With FORCE, do so even if the
-person changed the file since.  Call THEN with a list of outcomes, (NUMBER
-PATH PROBLEM DIFF NOTE): PROBLEM is nil if the change was undone; else DIFF
-shows the person's changes, or is nil.  NOTE says why the buffer could not be
-updated, or is nil.  OUTCOMES are those so far, latest first."
+person changed the file since.  BY-PERSON is non-nil if the model does not know
+of it.  Call THEN with a list of outcomes, (NUMBER PATH PROBLEM DIFF NOTE):
+PROBLEM is nil if the change was undone; else DIFF shows the person's changes,
+or is nil.  NOTE says why the buffer could not be updated, or is nil."
+  (efrit-undo--each loop numbers
+                    (list :force (if force t :json-false)
+                          :by_person (if by-person t :json-false))
+                    redo then nil))
+
+(defun efrit-undo--each (loop numbers params redo then outcomes)
+  "Undo each change of LOOP in NUMBERS, or with REDO make it again, with PARAMS.
+Call THEN as `efrit-undo-changes' does; OUTCOMES are those so far, latest first."
   (if (null numbers)
       (funcall then (nreverse outcomes))
     (efrit-undo--one
-     loop (car numbers) force redo
+     loop (car numbers) params redo
      (lambda (outcome)
-       (efrit-undo-changes loop (cdr numbers) force then redo (cons outcome outcomes))))))
+       (efrit-undo--each loop (cdr numbers) params redo then (cons outcome outcomes))))))
 
 (defun efrit-undo-later-numbers (number listed)
   "Return the numbers of open edits of NUMBER's files after it, latest first.
@@ -111,46 +119,77 @@ edits of the session."
                          (seq-intersection (efrit-undo--paths change) files))))
                 after)))
 
-(defun efrit-undo-delete-leftovers (loop)
-  "Delete temporary files that a killed Emacs left while it wrote files.
-Such files are beside the files of LOOP's changes that were begun but not ended."
-  (efrit-loop-ask-sidecar
-   loop 'changes/list '(:open_only t)
-   (lambda (listed)
-     (seq-do (lambda (change)
-               (let ((file (expand-file-name (plist-get change :path)
-                                             (efrit-loop-root loop))))
-                 (when (file-directory-p (file-name-directory file))
-                   (mapc #'delete-file (efrit-file-leftovers file)))))
-             (plist-get listed :changes)))
+(defun efrit-undo-resume (loop)
+  "Tell the model of LOOP with the next message what was not reported to it yet."
+  (efrit-undo-list
+   loop
+   (lambda (changes)
+     (dolist (change changes)
+       (when (eq (plist-get change :to_report) t)
+         (efrit-undo--note-for-model loop (plist-get change :number) (plist-get change :path)
+                                     (equal (plist-get change :state) "done")))))
    #'ignore))
+
+;;;; Telling the model
+
+(defvar efrit-undo--notes (make-hash-table :test #'eq :weakness 'key)
+  "Hash table from loops to alists from notes for the model to numbers of changes.
+The notes are blocks that may not have been sent yet.")
+
+(defun efrit-undo--note-for-model (loop number path redo)
+  "Queue a note for the model of LOOP that its edit NUMBER of PATH was undone.
+With REDO, the note says that the person made the edit again."
+  (efrit-loop-queue-note
+   loop
+   (format (if redo "[The person made your edit c%d again: %s is as it was after it.]"
+             "[The person undid your edit c%d: %s is as it was before.]")
+           number path)
+   (format (if redo "You made c%d of %s again; the next turn tells the model"
+             "You undid c%d of %s; the next turn tells the model")
+           number path))
+  (push (cons (car (efrit-loop-notices loop)) number) (gethash loop efrit-undo--notes))
+  (efrit-loop-observe loop #'efrit-undo--report-sent))
+
+(defun efrit-undo--report-sent (loop event)
+  "If EVENT is the beginning of a turn of LOOP, store what the model has been told."
+  (when (eq (car event) 'begun)
+    (let* ((notes (gethash loop efrit-undo--notes))
+           (unsent (seq-filter (lambda (note) (memq (car note) (efrit-loop-notices loop))) notes))
+           (sent (seq-difference notes unsent #'eq)))
+      (puthash loop unsent efrit-undo--notes)
+      (when sent
+        (efrit-loop-ask-sidecar loop 'changes/reported
+                                (list :numbers (vconcat (mapcar #'cdr sent)))
+                                #'ignore #'ignore)))))
 
 ;;;; Undoing a change
 
-(defun efrit-undo--one (loop number force redo then)
+(defun efrit-undo--one (loop number params redo then)
   "Undo the change NUMBER of LOOP; call THEN with the outcome.
-FORCE, REDO and the outcome are as in `efrit-undo-changes'."
+PARAMS and REDO are as in `efrit-undo--each', the outcome is as in
+`efrit-undo-changes'."
   (efrit-loop-ask-sidecar
    loop 'changes/show (list :number number)
    (lambda (change)
-     (if-let* ((refusal (and (not force) (efrit-undo--refusal loop change redo))))
-         (funcall then `(,number ,(plist-get change :path) ,@refusal))
-       (efrit-undo--on-disk loop number change force redo then)))
+     (efrit-undo--check
+      loop change (eq t (plist-get params :force)) redo
+      (lambda (refusal)
+        (if refusal
+            (funcall then `(,number ,(plist-get change :path) ,@refusal))
+          (efrit-undo--on-disk loop number change params redo then)))))
    (lambda (err) (funcall then (list number nil (efrit-error-text err) nil)))))
 
-(defun efrit-undo--on-disk (loop number change force redo then)
+(defun efrit-undo--on-disk (loop number change params redo then)
   "Have the sidecar undo the change NUMBER of LOOP, then update the file's buffer.
-CHANGE is the sidecar's plist; FORCE, REDO and THEN are as in `efrit-undo--one'."
+CHANGE is the sidecar's plist; PARAMS, REDO and THEN are as in
+`efrit-undo--one'."
   (let ((path (plist-get change :path)))
     (efrit-loop-ask-sidecar
      loop (if redo 'changes/redo 'changes/undo)
-     (list :number number :force (if force t :json-false))
+     (append (list :number number) params)
      (lambda (undone)
-       (funcall then (list number path nil nil
-                           (condition-case err
-                               (ignore (efrit-undo--update-buffer
-                                        loop (efrit-undo--buffer loop change redo) undone))
-                             (error (error-message-string err))))))
+       (efrit-undo--follow loop (efrit-undo--buffer loop change redo) undone
+                           (lambda (problem) (funcall then (list number path nil nil problem)))))
      (lambda (err)
        (funcall then (list number path (efrit-error-text err)
                            (plist-get (efrit-rpc-error-data err) :since)))))))
@@ -163,50 +202,94 @@ With REDO, CHANGE is undone, and a renamed file has its old name."
                        (efrit-file-local-to-emacs (efrit-loop-root loop)
                                                   (plist-get change :file)))))
 
-(defun efrit-undo--refusal (loop change redo)
-  "Return (PROBLEM DIFF) if the buffer of LOOP's CHANGE prevents undoing, or nil.
-PROBLEM, DIFF and REDO are as in `efrit-undo-changes'."
-  (condition-case err
-      (when-let* ((diff (efrit-undo--unsaved-diff loop change redo)))
-        (list "its buffer has unsaved changes" diff))
-    (error (list (concat "its buffer cannot be read: " (error-message-string err)) nil))))
+(defun efrit-undo--check (loop change force redo then)
+  "Call THEN with (PROBLEM DIFF) if the buffer of CHANGE prevents undoing.
+Call THEN with nil if it does not; with FORCE, nothing does.  LOOP, PROBLEM,
+DIFF and REDO are as in `efrit-undo-changes'."
+  (let ((buffer (efrit-undo--buffer loop change redo))
+        (left (plist-get change (if redo :buffer_text_before :buffer_text_after))))
+    (cond
+     ((or force (null buffer) (not (buffer-modified-p buffer))) (funcall then nil))
+     (left (funcall then (efrit-undo--refusal buffer left change)))
+     (t (efrit-undo--report
+         loop (efrit-host-true-file buffer)
+         (lambda (report)
+           (funcall then (efrit-undo--refusal buffer (efrit-undo--disk-text report) change)))
+         (lambda (problem)
+           (funcall then (list (concat "its buffer cannot be compared: " problem) nil))))))))
 
-(defun efrit-undo--unsaved-diff (loop change redo)
-  "Return the diff of the person's unsaved edits in the buffer of CHANGE.
-Return nil if there are none.  LOOP is the loop of CHANGE; with REDO, CHANGE is
-undone."
-  (let ((buffer (efrit-undo--buffer loop change redo)))
-    (when (and buffer (buffer-modified-p buffer))
-      (let* ((left (or (plist-get change (if redo :buffer_text_before :buffer_text_after))
-                       (efrit-undo--disk-text buffer)))
-             (diff (efrit-diff left (efrit-file-text buffer) (plist-get change :path))))
-        (and (not (string-empty-p diff)) diff)))))
+(defun efrit-undo--refusal (buffer left change)
+  "Return (PROBLEM DIFF) if BUFFER has another text than LEFT, or nil.
+CHANGE left that text in the file or in the buffer."
+  (let ((diff (efrit-diff left (efrit-file-text buffer) (plist-get change :path))))
+    (unless (string-empty-p diff)
+      (list "its buffer has unsaved changes" diff))))
 
-(defun efrit-undo--disk-text (buffer)
-  "Return the text on disk of the file of BUFFER, decoded; \"\" if there is no file."
-  (with-current-buffer buffer
-    (if (file-exists-p buffer-file-name)
-        (car (efrit-file-read buffer-file-name buffer-file-coding-system))
-      "")))
+(defun efrit-undo--report (loop file then failed)
+  "Have the sidecar report on FILE, a whole name, in LOOP.
+Call THEN with the report, or FAILED with the reason, a text."
+  (efrit-file-ask-reports
+   #'efrit-loop-ask-sidecar loop (list (file-local-name file))
+   (lambda (reports)
+     (if-let* ((problem (plist-get (cdar reports) :problem)))
+         (funcall failed problem)
+       (funcall then (cdar reports))))
+   (lambda (err) (funcall failed (efrit-error-text err)))))
 
-(defun efrit-undo--update-buffer (loop buffer undone)
+(defun efrit-undo--disk-text (report)
+  "Return the text of the file in REPORT, decoded; \"\" if there is no file."
+  (car (efrit-file-decode (or (plist-get report :bytes) "") (plist-get report :file))))
+
+(defun efrit-undo--follow (loop buffer undone then)
   "Update BUFFER, of a file in the project of LOOP, after the reply UNDONE.
-UNDONE is that of the sidecar to `changes/undo' or `changes/redo'."
-  (let ((file (efrit-file-local-to-emacs (efrit-loop-root loop) (plist-get undone :file)))
-        (text (plist-get undone :buffer_text)))
-    (efrit-read-files-note loop file)
-    (efrit-with-live-buffer buffer
-      (if (not (eq (plist-get undone :exists) t))
-          (progn (set-buffer-modified-p nil)
-                 (efrit-file-kill-unused buffer))
-        (unless (equal (file-truename buffer-file-name) (file-truename file))
-          (efrit-file-visit-as file))
-        (unless (eq (plist-get undone :disk) :json-false)
+UNDONE is that of the sidecar to `changes/undo' or `changes/redo'.  BUFFER may
+be nil.  Call THEN with nil, or with the reason why BUFFER is not updated."
+  (let ((path (plist-get undone :path))
+        (to (plist-get undone :to))
+        (file (efrit-file-local-to-emacs (efrit-loop-root loop) (plist-get undone :file))))
+    (dolist (each (delq nil (list path to)))
+      (efrit-read-files-note loop each nil)
+      (efrit-remote-forget-file (expand-file-name each (efrit-loop-root loop))))
+    (cond
+     ((null buffer)
+      (efrit-undo--note-stamp loop undone)
+      (funcall then nil))
+     ((eq (plist-get undone :exists) t)
+      (efrit-undo--report
+       loop file
+       (lambda (report)
+         (funcall then (condition-case err
+                           (ignore (efrit-undo--update-buffer buffer file undone report)
+                                   (efrit-undo--note-stamp loop undone))
+                         (error (error-message-string err)))))
+       then))
+     (t (with-current-buffer buffer
           (set-buffer-modified-p nil)
-          (efrit-file-reload buffer buffer-file-coding-system))
-        (when text
-          (efrit-file-set-text buffer text)
-          (efrit-file-set-modified (not (equal text (efrit-undo--disk-text buffer)))))))))
+          (efrit-file-kill-unused buffer))
+        (funcall then nil)))))
+
+(defun efrit-undo--note-stamp (loop undone)
+  "Record in LOOP that the model knows the file of the reply UNDONE as it is now."
+  (efrit-read-files-note
+   loop (if (and (equal (plist-get undone :state) "done") (plist-get undone :to))
+            (plist-get undone :to)
+          (plist-get undone :path))
+   (plist-get undone :stamp)))
+
+(defun efrit-undo--update-buffer (buffer file undone report)
+  "Have BUFFER visit FILE, with the text that FILE has by REPORT.
+UNDONE is the reply to undoing; it has the text of a buffer that was not saved."
+  (efrit-with-live-buffer buffer
+    (unless (member file (list buffer-file-name (efrit-host-true-file buffer)))
+      (efrit-file-visit-as file))
+    (unless (eq (plist-get undone :disk) :json-false)
+      (pcase-let ((`(,text . ,coding) (efrit-file-decode (plist-get report :bytes) file
+                                                         buffer-file-coding-system)))
+        (set-buffer-modified-p nil)
+        (efrit-file-reload buffer text (efrit-file-reported-time report) coding)))
+    (when-let* ((text (plist-get undone :buffer_text)))
+      (efrit-file-set-text buffer text)
+      (efrit-file-set-modified (not (equal text (efrit-undo--disk-text report)))))))
 
 ;;;; Plans of the tools
 
@@ -331,7 +414,7 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   "Hash table from loops to the numbers of undone changes, undone last first.")
 
 (defconst efrit-undo-view--state-texts
-  '(("as_left" . "as the model left it") ("changed" . "changed since")
+  '(("as_left" . "unchanged") ("changed" . "changed since")
     ("undone" . "undone") ("unknown" . "unknown"))
   "Alist from the current state of a changed file to a text for the person.")
 
@@ -355,12 +438,15 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   (efrit-undo-view--set-columns))
 
 (defun efrit-undo-view--set-columns ()
-  "Set the columns of the list, so that what became of an edit fits the window."
-  (let* ((window (get-buffer-window nil t))
-         (columns (if window (window-max-chars-per-line window) 80)))
+  "Set the columns of the list so that its lines fit the window, if they can.
+A narrow window leaves out the tools."
+  (let* ((columns (car (efrit-smallest-window 80 24)))
+         (tool (and (>= columns 90) '(("Tool" 14 t))))
+         (file (- columns (if tool 58 43))))
     (setq tabulated-list-format
-          (vector '("Nr" 5 nil) '("Done" 8 nil) (list "File" (max 20 (min 40 (- columns 50))) t)
-                  '("Lines" 11 nil) '("Now" 20 t) '("Tool" 14 t)))
+          (vconcat `(("Nr" 5 nil) ("Done" 8 nil) ("File" ,(max 12 (min 60 file)) t)
+                     ("Lines" 11 nil) ("Now" 13 t))
+                   tool))
     (tabulated-list-init-header)))
 
 ;;;###autoload
@@ -510,32 +596,19 @@ With REDO, make these undone changes again."
      (let ((refused (seq-filter #'caddr outcomes)))
        (dolist (outcome (seq-remove #'caddr outcomes))
          (efrit-undo-view--remember loop (car outcome) redo)
-         (efrit-undo-view--note-for-model loop outcome redo))
+         (efrit-undo--note-for-model loop (car outcome) (cadr outcome) redo))
        (efrit-with-live-buffer (get-buffer (format "*efrit changes: %s*" (efrit-loop-id loop)))
          (efrit-undo-view--revert))
        (when refused
          (efrit-diff-show (mapconcat (lambda (outcome) (efrit-undo-outcome-text outcome redo))
                                      refused "\n")))
        (message "%s" (efrit-undo-view--outcome-text outcomes refused redo))))
-   redo))
+   redo t))
 
 (defun efrit-undo-view--remember (loop number redo)
   "Remember that the change NUMBER of LOOP was undone, or with REDO made again."
   (let ((others (remq number (gethash loop efrit-undo-view--undone))))
     (puthash loop (if redo others (cons number others)) efrit-undo-view--undone)))
-
-(defun efrit-undo-view--note-for-model (loop outcome redo)
-  "Queue a note for the model of LOOP about OUTCOME, an edit that was undone.
-With REDO, the edit was made again."
-  (pcase-let ((`(,number ,path . ,_) outcome))
-    (efrit-loop-queue-note
-     loop
-     (format (if redo "[The person made your edit c%d again: %s is as it was after it.]"
-               "[The person undid your edit c%d: %s is as it was before.]")
-             number path)
-     (format (if redo "You made c%d of %s again; the next turn tells the model"
-               "You undid c%d of %s; the next turn tells the model")
-             number path))))
 
 (defun efrit-undo-view--outcome-text (outcomes refused redo)
   "Return a message about OUTCOMES, of which REFUSED were not undone.
@@ -560,20 +633,30 @@ With REDO, they were not made again."
          (efrit-list-print)))
      #'efrit-show-error)))
 
+(defun efrit-undo-view--file (name)
+  "Return NAME, the name of a file, or its end if its column is too narrow."
+  (let ((over (- (string-width name) (nth 1 (aref tabulated-list-format 2)))))
+    (if (> over 0)
+        (concat "…" (truncate-string-to-width name (string-width name) (1+ over)))
+      name)))
+
 (defun efrit-undo-view--row (change)
   "Return the entry of CHANGE, a plist of the sidecar, for the tabulated list."
   (let ((to (plist-get change :to)))
     (list (plist-get change :number)
-          (vector (propertize (plist-get change :label) 'face 'efrit-figures)
-                  (propertize (plist-get change :kind) 'face 'efrit-tool)
-                  (concat (plist-get change :path) (if to (concat " → " to) ""))
-                  (format "+%s −%s" (or (plist-get change :added) "?")
-                          (or (plist-get change :removed) "?"))
-                  (pcase (plist-get change :state)
-                    ("undone" "undone")
-                    ("abandoned" "not made")
-                    (_ (or (cdr (assoc (plist-get change :now) efrit-undo-view--state-texts)) "")))
-                  (propertize (plist-get change :tool) 'face 'efrit-figures)))))
+          (seq-take
+           (vector (propertize (plist-get change :label) 'face 'efrit-figures)
+                   (propertize (plist-get change :kind) 'face 'efrit-tool)
+                   (efrit-undo-view--file (concat (plist-get change :path)
+                                                  (if to (concat " → " to) "")))
+                   (format "+%s −%s" (or (plist-get change :added) "?")
+                           (or (plist-get change :removed) "?"))
+                   (pcase (plist-get change :state)
+                     ("undone" "undone")
+                     ("abandoned" "not made")
+                     (_ (or (cdr (assoc (plist-get change :now) efrit-undo-view--state-texts)) "")))
+                   (propertize (plist-get change :tool) 'face 'efrit-figures))
+           (length tabulated-list-format)))))
 
 (provide 'efrit-undo)
 ;;; efrit-undo.el ends here

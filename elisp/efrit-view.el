@@ -76,10 +76,13 @@ The model continues with the tool's partial result."
               (loop (efrit-loop-of-session session)))
     (efrit-loop-notify loop 'output (plist-get params :tool_use_id) output)))
 
+(defun efrit-output--running-uses (loop)
+  "Return a list of what is running in LOOP, each an `efrit-use'."
+  (seq-filter (lambda (use) (eq (efrit-use-state use) 'running)) (efrit-loop-run loop)))
+
 (defun efrit-output--stoppable-use (loop)
   "Return the running use at point, or the only one in LOOP; else signal an error."
-  (let* ((running (seq-filter (lambda (use) (eq (efrit-use-state use) 'running))
-                              (efrit-loop-run loop)))
+  (let* ((running (efrit-output--running-uses loop))
          (item (efrit-item-at (point)))
          (here (and item (efrit-item-data item))))
     (cond ((null running) (user-error "No tool is running"))
@@ -193,6 +196,8 @@ QUESTION is the text of the open question, or nil."
     ;; The question whether to go on has buttons of its own.
     (when (and (eq state 'limited) question)
       (setq buttons nil))
+    (when (and (eq state 'running) (= 1 (length (efrit-output--running-uses loop))))
+      (setq buttons (append buttons '(("stop only the tool" efrit-stop-tool)))))
     (concat (propertize (concat "● " (efrit-live--activity-text loop state)) 'face face)
             (mapconcat (pcase-lambda (`(,label ,command))
                          (concat "  " (efrit-ask-button (concat "[" label "]") command)))
@@ -302,16 +307,17 @@ QUESTION is the text of the open question, or nil."
 (defun efrit-view-message (blocks)
   "Add an item for BLOCKS, a message of the person, a list of plists."
   (let ((context (seq-remove #'efrit-attach-heading (butlast blocks))))
-    (efrit-item-add 'message
-                    (concat "\n" (efrit-exchange-mark (propertize "You\n" 'face 'efrit-person))
-                            (propertize (efrit-view--end-line (efrit-live-message-text blocks))
-                                        'face 'efrit-said))
-                    :data (efrit-live-message-text blocks))
+    (efrit-item-add 'message #'efrit-view--message-head :data (efrit-live-message-text blocks))
     (dolist (block (seq-filter #'efrit-attach-heading (butlast blocks)))
       (efrit-view--add-attached (efrit-attach-heading block) (plist-get block :text)))
     (setq context (delq nil (mapcar (lambda (block) (plist-get block :text)) context)))
     (when context
       (efrit-view--add-folded 'context "Context" (string-join context "\n\n") 'efrit-note))))
+
+(defun efrit-view--message-head (item)
+  "Return the text of ITEM, a message."
+  (concat "\n" (efrit-exchange-mark (propertize "You\n" 'face 'efrit-person))
+          (propertize (efrit-end-line (efrit-item-data item)) 'face 'efrit-said)))
 
 (defun efrit-view--add-attached (heading text)
   "Add a folded item for TEXT, an attached file, which HEADING describes."
@@ -327,7 +333,7 @@ QUESTION is the text of the open question, or nil."
   "Add an item for TEXT, Markdown written by the model, and return it.
 SOURCE is a function of the item that returns the text so far, if it streams."
   (let ((item (efrit-item-add 'text "\n" :data (or source text))))
-    (efrit-markdown-insert item (efrit-view--end-line text))
+    (efrit-markdown-insert item (efrit-end-line text))
     item))
 
 (defun efrit-view-thinking (text)
@@ -346,13 +352,13 @@ SOURCE is a function of the item that returns the text so far, if it streams."
   (pcase (efrit-item-kind item)
     ('use (or (plist-get (efrit-use-result (efrit-item-data item)) :text)
               (efrit-ask-arguments-text (efrit-item-data item))))
-    ((or 'message 'note 'context 'attached 'text 'thinking) (efrit-trim (efrit-view--data-text item)))
+    ((or 'message 'note 'context 'attached 'text 'thinking) (efrit-trim (efrit-item-text item)))
     (_ (efrit-trim (buffer-substring-no-properties (efrit-item-start item)
                                                    (efrit-item-end item))))))
 
 (defun efrit-view-note (text &optional face)
   "Add an item for TEXT, a note of efrit itself, in FACE."
-  (efrit-item-add 'note (propertize (concat "\n" (efrit-view--end-line text))
+  (efrit-item-add 'note (propertize (concat "\n" (efrit-end-line text))
                                     'face (or face 'efrit-note))
                   :data text))
 
@@ -523,7 +529,7 @@ REWRITTEN is non-nil if the turn begins a new epoch."
          (text (plist-get (efrit-use-result use) :text)))
     (concat
      (if diff
-         (propertize (efrit-view--end-line (efrit-diff-fontify (efrit-permissions-visible diff)))
+         (propertize (efrit-end-line (efrit-diff-fontify (efrit-permissions-visible diff)))
                      'line-prefix "    " 'wrap-prefix "    ")
        (efrit-view--body-text (efrit-ask-arguments-text use) 'efrit-arguments))
      (if text
@@ -680,13 +686,9 @@ A new group needs a long ROW.  Return the group, or nil if nothing was folded."
 
 ;;;; Texts
 
-(defun efrit-view--end-line (text)
-  "Return TEXT with a newline at its end."
-  (if (string-suffix-p "\n" text) text (concat text "\n")))
-
 (defun efrit-view--body-text (text face)
   "Return TEXT in FACE as the body of an item, indented."
-  (efrit-view--indent (efrit-view--end-line text) face))
+  (efrit-view--indent (efrit-end-line text) face))
 
 (defun efrit-view--indent (text face)
   "Return TEXT in FACE, indented."
@@ -699,15 +701,10 @@ TEXT may be a function of the item that returns it."
    kind
    (lambda (item)
      (propertize (format "%s %s  %d characters\n" (if (efrit-item-open item) "▾" "▸") title
-                         (length (efrit-view--data-text item)))
+                         (length (efrit-item-text item)))
                  'face face))
    :data text
-   :body (lambda (item) (efrit-view--body-text (efrit-view--data-text item) face))))
-
-(defun efrit-view--data-text (item)
-  "Return the data of ITEM, a text; if that is a function, the text it produces."
-  (let ((data (efrit-item-data item)))
-    (if (functionp data) (funcall data item) data)))
+   :body (lambda (item) (efrit-view--body-text (efrit-item-text item) face))))
 
 ;;; The history of a session
 
@@ -847,8 +844,7 @@ Do so in steps: a long session has thousands of them."
     ["Retry" efrit-retry :active (memq (efrit-loop-state (efrit-loop-current)) '(failed retrying))]
     ["Stop" efrit-stop :active (not (efrit-loop-resting-p (efrit-loop-current)))]
     ["Stop One Tool" efrit-stop-tool
-     :active (seq-some (lambda (use) (eq (efrit-use-state use) 'running))
-                       (efrit-loop-run (efrit-loop-current)))]
+     :active (efrit-output--running-uses (efrit-loop-current))]
     "---"
     ["Go to the Question" efrit-ask-go :active (efrit-ask-position)]
     ["Allow Once" efrit-allow-once :active (efrit-run-pending-use (efrit-loop-current))]
@@ -864,6 +860,7 @@ Do so in steps: a long session has thousands of them."
     ["Copy" efrit-copy]
     ["Budget" efrit-budget]
     ["Edits" efrit-undo-session]
+    ["Export" efrit-export]
     ["Undo the Last Edit" efrit-undo]
     "---"
     ["Resume Another Session" efrit-resume]
@@ -881,6 +878,7 @@ Everywhere:
               ;; Else each line of prose that goes on has two arrows beside it.
               fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
               header-line-format '(:eval (efrit-show-header))
+              mode-line-buffer-identification '(:eval (efrit-session-view--identification))
               mode-line-process '(:eval (efrit-session-view--activity)))
   (setq truncate-lines nil
         word-wrap t
@@ -971,7 +969,7 @@ On the head of an exchange, open or fold all of the exchange."
       (user-error "No reply at point"))
     (when (efrit-markdown-streaming-p item)
       (user-error "This reply is still being written"))
-    (efrit-markdown-show-source item (efrit-view--end-line (efrit-view--data-text item)))))
+    (efrit-markdown-show-source item)))
 
 (defun efrit-session-view-undefined ()
   "Signal a `user-error': the key is undefined here."
@@ -1185,6 +1183,17 @@ If they are not, the next turn brings it."
                              (efrit-stop-timer efrit-session-view--budget-timer)
                              (when (eq (efrit-loop-state loop) 'running)
                                (efrit-loop-fetch-budget loop)))))))))
+
+(defconst efrit-session-view--mode-line-rest 48
+  "Columns of the mode line that are left to all but the buffer's name.")
+
+(defun efrit-session-view--identification ()
+  "Return the name of this buffer, short enough for a mode line with its state."
+  (let ((columns (max 14 (- (window-width) efrit-session-view--mode-line-rest))))
+    (propertize (string-replace "%" "%%"
+                                (truncate-string-to-width (buffer-name) columns nil nil "…*"))
+                'face 'mode-line-buffer-id
+                'help-echo (buffer-name))))
 
 (defun efrit-session-view--activity ()
   "Return what the loop of this buffer is doing, for the mode line."

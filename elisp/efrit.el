@@ -314,9 +314,10 @@ Of a longer file the beginning is sent, with a note that names the file."
   "Size in bytes of the largest file that the edit tools change."
   :type 'natnum :risky t)
 
-(defcustom efrit-change-keep-buffers t
-  "Non-nil means keep buffers that were opened for an edit.
-Undo in such a buffer undoes the edits of the model, step by step."
+(defcustom efrit-change-keep-buffers nil
+  "Non-nil means visit each file that an edit changed, and keep its buffer.
+Files on other machines are not visited, and an edit needs no buffer.  Undo in a
+buffer undoes the edits that were made in it, step by step."
   :type 'boolean)
 
 (defcustom efrit-edit-unsaved-buffers 'leave
@@ -641,8 +642,9 @@ folder, such as the one for temporary files: others could create it first."
                  (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
 
 (defcustom efrit-claude-thinking-display "summarized"
-  "Form in which the API sends thinking: summarized, as updates, or omitted."
-  :type '(choice (const "summarized") (const "updates") (const "omitted")))
+  "Form in which the API sends thinking: summarized, as updates, or omitted.
+With \"off\", the model does not think, or as little as it allows."
+  :type '(choice (const "summarized") (const "updates") (const "omitted") (const "off")))
 
 (defcustom efrit-claude-task-budget nil
   "Tokens of the countdown that the API shows the model; nil: no countdown.
@@ -1131,7 +1133,7 @@ could lose it while it reads the output of a process."
                  ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
                  ("efrit-permissions" efrit-permissions-forget)
-                 ("efrit-sessions" efrit-resume efrit-sessions efrit-memory-search
+                 ("efrit-sessions" efrit-export efrit-resume efrit-sessions efrit-memory-search
                   efrit-memory-timeline efrit-memory-save efrit-context-pack)
                  ("efrit-setup" efrit-doctor efrit-add-key efrit-add-provider
                   efrit-use-local-server efrit-demo efrit-demo-end)

@@ -31,11 +31,13 @@ DOCUMENT = ROOT / "docs" / "architecture.md"
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "cli": (
+        "installer",
         *("serve", "app", "settings", "memory", "budget", "storage.database"),
         *("storage.migrate", "storage.space", "wire.request", "wire.jsontext", "demo", "errors"),
         *("project.processes", "characters"),
     ),
     "demo": ("project.images", "budget", "errors"),
+    "installer": (),
     "serve": ("app", "wire", "settings", "project.processes"),
     "app": (
         *("wire.method", "wire.request", "methods", "toolcalls", "conversation", "tools"),

@@ -10,7 +10,7 @@ from efrit_budget.errors import JsonObject
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 NO_REASONING = " "
-"""The reasoning of a reply with tool calls that has none, or whose reasoning was evicted."""
+"""The reasoning of a reply that has none, or whose reasoning was evicted."""
 SIGNATURE = "extra_content"
 """The member of a tool use, and of a tool call, with the signature of the thoughts before it."""
 UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
@@ -19,6 +19,8 @@ LONGEST_NAME = 64
 DIGEST = 8
 """The characters of a hash that replace the end of a tool's name that is too long."""
 SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
+ANY_ID = re.compile(r".{1,40}")
+"""The ids that the API takes; vLLM makes longer ones than OpenAI accepts."""
 NO_IMAGE = "[An image was left out: this endpoint takes none here.]"
 
 
@@ -72,9 +74,9 @@ def _reply(blocks: list[JsonObject], endpoint: Endpoint) -> JsonObject:
         if block["type"] == "thinking" and block.get(REASONING) in REASONING_FIELDS:
             reply[block[REASONING]] = reply.get(block[REASONING], "") + block["thinking"]
     calls = [_call(block, endpoint) for block in blocks if block["type"] == "tool_use"]
+    if endpoint.has(Feature.REASONING_BACK) and not reply.keys() & set(REASONING_FIELDS):
+        reply[REASONING_FIELDS[0]] = NO_REASONING
     if calls:
-        if endpoint.has(Feature.REASONING_BACK) and not reply.keys() & set(REASONING_FIELDS):
-            reply[REASONING_FIELDS[0]] = NO_REASONING
         if endpoint.has(Feature.THOUGHT_SIGNATURES):
             calls[0].setdefault(SIGNATURE, UNSIGNED)
         reply["tool_calls"] = calls
@@ -94,7 +96,7 @@ def _call(block: JsonObject, endpoint: Endpoint) -> JsonObject:
 
 def _id(tool_use_id: str, endpoint: Endpoint) -> str:
     """Return the id of a tool call, replaced by a hash if the endpoint would refuse it."""
-    if not endpoint.has(Feature.SHORT_IDS) or SHORT_ID.fullmatch(tool_use_id):
+    if (SHORT_ID if endpoint.has(Feature.SHORT_IDS) else ANY_ID).fullmatch(tool_use_id):
         return tool_use_id
     return hashlib.blake2b(tool_use_id.encode(), digest_size=5).hexdigest()[:9]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.families import Family
 
 WAY_BACK = 1.25
 """The band gets better only above a threshold times this, so that it does not change often."""
@@ -67,9 +67,9 @@ def warning(left: int) -> str:
 
 
 @lru_cache(maxsize=16)
-def alert_estimates(total: int) -> tuple[int, int]:
+def alert_estimates(total: int, family: Family) -> tuple[int, int]:
     """Return the estimated tokens of the longest warning and notice for a total limit."""
-    return estimate(warning(total)), estimate(notice(total))
+    return family.estimate(warning(total)), family.estimate(notice(total))
 
 
 def _thousands(tokens: int) -> str:

@@ -64,7 +64,8 @@ class Endpoint:
                 adaptive_thinking=False,
                 task_budgets=False,
             )
-        own_window = self.window or self._listed_window(model.name)
+        listed = listed_window(model.name, self.provider) if self.provider else None
+        own_window = self.window or listed
         window = own_window or model.window
         return replace(
             model,
@@ -72,9 +73,6 @@ class Endpoint:
             window_known=own_window is not None or model.window_known,
             max_output=min(self.max_output or model.max_output, window),
         )
-
-    def _listed_window(self, model: str) -> int | None:
-        return listed_window(model, self.provider) if self.provider else None
 
     def as_text(self) -> str | None:
         """Return the endpoint as it is stored: a JSON text, or None for one without a description.

@@ -17,7 +17,7 @@ from unicodedata import normalize
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import PATTERNS, count_patterns, odd_cost, ones, parts_cost
 from efrit_budget.budget.thin import RULERS, few_pairs, stretches
-from efrit_budget.budget.words import CONTINUING, divided, made_of_few
+from efrit_budget.budget.words import CONTINUING, divided
 
 SAMPLE = 2048
 SLICES = 16
@@ -110,17 +110,6 @@ def classes_of(page: int) -> bytes:
     return weights.CHARACTERS[page << 8 : page + 1 << 8].encode("latin-1", "replace")
 
 
-def foreign_cost(classes: bytes, bones: bytes) -> float:
-    """Return the tokens that end between characters of which one or both are beyond ASCII.
-
-    At least one ends behind each character that is several tokens.
-    """
-    cyrillic = classes.translate(None, weights.NOT_CYRILLIC)
-    share = CYRILLIC_SHARE if cyrillic else BORDERS_SHARE
-    ends = share * (weights.BORDERS.cost(bones) + weights.CYRILLIC.cost(cyrillic))
-    return max(ends, len(classes.translate(None, ONE_TOKEN)))
-
-
 def has_one_capital(bones: bytes) -> bool:
     """Return whether most capitals of a text are the same letter."""
     counts = [bones.count(capital) for capital in CAPITALS]
@@ -132,7 +121,7 @@ def measure(text: str) -> float:
     text, raw = joined(text)
     bones = raw.translate(None, CONTINUING)
     unknown = divided(bones)
-    in_words = weights.UNKNOWN.cost(unknown.rest) + FEW_LETTERS_COST * made_of_few(unknown.rest)
+    in_words = weights.UNKNOWN.cost(unknown.rest) + FEW_LETTERS_COST * unknown.of_few
     odd = odd_cost(bones)
     found = weights.JOINTS.cost(bones) + in_words + odd
     found += weights.COSTS["pieces"] * unknown.pieces + UNBROKEN_COST * unknown.unbroken
@@ -150,7 +139,11 @@ def measure(text: str) -> float:
         own += WORD_MORE * sum(map(upper.count, WORD_PAGES))
     pictures = len(bones) - len(bones.translate(None, PICTURES))
     least += max(0, own - PICTURE_MORE * pictures)
-    return max(found + own + foreign_cost(classes, bones), LEAST_SHARE * least)
+    cyrillic = classes.translate(None, weights.NOT_CYRILLIC)
+    borders = weights.BORDERS.cost(bones) + weights.CYRILLIC.cost(cyrillic)
+    borders *= CYRILLIC_SHARE if cyrillic else BORDERS_SHARE
+    several = len(classes.translate(None, ONE_TOKEN))  # a token ends behind each of these
+    return max(found + own + max(borders, several), LEAST_SHARE * least)
 
 
 def joined(text: str) -> tuple[str, bytes]:

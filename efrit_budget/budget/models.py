@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from efrit_budget.budget.calibration import HIGHEST, LOWEST
+from efrit_budget.budget.families import CLAUDE, family_names
 from efrit_budget.errors import EfritError, Json, JsonObject
 
 TABLE = Path(__file__).with_name("models.toml")
@@ -30,6 +31,7 @@ class Model:
     name: str
     window: int
     max_output: int
+    family: str
     factor: float
     system_messages: bool
     binding: bool
@@ -41,7 +43,12 @@ class Model:
 
 NOT_IN_TABLE = ("name", "window_known")
 FIELDS = {field.name: field.type for field in fields(Model) if field.name not in NOT_IN_TABLE}
-KINDS: Mapping[object, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,)}
+KINDS: Mapping[object, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "str": (str,),
+}
 RANGES: Mapping[str, tuple[float, float]] = {
     "window": (1_000, 1_000_000_000),
     "max_output": (1, 1_000_000_000),
@@ -51,25 +58,30 @@ RANGES: Mapping[str, tuple[float, float]] = {
 
 
 def model_named(name: str, additions: Path | None = None) -> Model:
-    """Return the values of the longest entry that begins the name, or of the entry `default`."""
+    """Return the values of the longest entry that begins the name, or of the entry `default`.
+
+    The name counts as it is given and as its maker writes it, without what a router adds.
+    """
     return _model(name, additions if additions is not None and additions.is_file() else None)
 
 
 def known_names(additions: Path | None = None) -> list[str]:
-    """Return the names of the entries of the table and of the person's additions, in order."""
+    """Return the entries for Claude's models and those of the person's additions, in order."""
     added = _read(additions) if additions is not None and additions.is_file() else {}
-    return [entry for entry in dict.fromkeys((*_read(TABLE), *added)) if entry != DEFAULT]
+    ours = [entry for entry in _read(TABLE) if entry.startswith(f"{CLAUDE}-")]
+    return [entry for entry in dict.fromkeys((*ours, *added)) if entry != DEFAULT]
 
 
 @lru_cache(maxsize=64)
 def _model(name: str, additions: Path | None) -> Model:
-    table = dict(_read(TABLE))
-    if additions is not None:
-        added = _read(additions)
-        for entry in sorted(added, key=_generality):
-            table[entry] = {**table[_entry(table, entry)], **added[entry]}
-    entry = _entry(table, name)
-    return Model(**table[entry], name=name, window_known=entry != DEFAULT)
+    table: dict[str, JsonObject] = {}
+    for file in (TABLE, additions):
+        entries = _read(file) if file is not None else {}
+        for entry in sorted(entries, key=_generality):
+            own = entries[entry]
+            known = {"window_known": True} if "window" in own and entry != DEFAULT else {}
+            table[entry] = {**_base(table, entry), **own, **known}
+    return Model(**{**_base(table, name, _plain(name)), "name": name})
 
 
 def _generality(entry: str) -> tuple[bool, int]:
@@ -77,9 +89,16 @@ def _generality(entry: str) -> tuple[bool, int]:
     return entry != DEFAULT, len(entry)
 
 
-def _entry(table: Mapping[str, Mapping[str, Json]], name: str) -> str:
-    """Return the longest entry that begins the name, or `default`."""
-    return max((entry for entry in table if name.startswith(entry)), key=len, default=DEFAULT)
+def _plain(name: str) -> str:
+    """Return a model's name in small letters, without a router's vendor, Claude's without dots."""
+    plain = name.rpartition("/")[2].lower()
+    return plain.replace(".", "-") if plain.startswith(CLAUDE) else plain
+
+
+def _base(table: Mapping[str, JsonObject], *names: str) -> JsonObject:
+    """Return the values of the longest entry that begins one of the names, or of `default`."""
+    fitting = [entry for entry in table if any(name.startswith(entry) for name in names)]
+    return table.get(max(fitting, key=len, default=DEFAULT), {"window_known": False})
 
 
 @cache
@@ -108,5 +127,7 @@ def _problem(name: str, value: Any) -> str | None:
     kinds = KINDS[FIELDS[name]]
     if type(value) not in kinds:
         return f"{name} must be {FIELDS[name]}"
+    if name == "family" and value not in family_names():
+        return f"no family {value}; there are {', '.join(family_names())}"
     lowest, highest = RANGES.get(name, (value, value))
     return None if lowest <= value <= highest else f"{name} must be from {lowest:,} to {highest:,}"

@@ -24,6 +24,11 @@ def kind_of(lead: int) -> int:
 
 
 KINDS = bytes(map(kind_of, range(256)))
+PARTS, SOLIDS, DIGITS = (
+    int.from_bytes(bytes([bits]) * 2**18, "little")
+    for bits in (LETTER | DIGIT | MARK, SOLID, DIGIT)
+)
+"""The bits of these kinds, for each character of a text of any length that is measured at once."""
 BLANKS = bytes(ord("x" if kind & SOLID else " ") for kind in KINDS)
 """Maps the first byte of a blank to a space, any other byte to x."""
 BLANKS_AND_DIGITS = bytes(
@@ -83,15 +88,11 @@ class Pairs(NamedTuple):
     eighths: bytes
     rest: bytes
 
-    def codes(self, coded: bytes) -> bytes:
-        """Return a byte for each two neighbours, made of the classes of both."""
-        first = int.from_bytes(coded[:-1].translate(self.first), "little")
-        second = int.from_bytes(coded.translate(self.second), "little")
-        return (first << 8 | second).to_bytes(len(coded), "little")[1:]
-
     def cost(self, coded: bytes) -> float:
         """Return the tokens that probably end between two neighbours, added up over the text."""
-        codes = self.codes(coded)
+        first = int.from_bytes(coded[:-1].translate(self.first), "little")
+        second = int.from_bytes(coded.translate(self.second), "little")
+        codes = (first << 8 | second).to_bytes(len(coded), "little")[1:]
         return ones(codes.translate(self.eighths)) / 8 + ones(codes.translate(self.rest)) / 64
 
 
@@ -100,25 +101,18 @@ def ones(coded: bytes) -> int:
     return int.from_bytes(coded, "little").bit_count()
 
 
-@lru_cache(maxsize=8)
-def every(byte: int, size: int) -> int:
-    """Return the number that consists of `size` equal bytes."""
-    return int.from_bytes(bytes([byte]) * size, "little")
-
-
 @lru_cache(maxsize=1)
 def parts_cost(bones: bytes) -> float:
     """Return the least tokens that end within a text: one for each part that no token exceeds.
 
     A part is a run of letters, of digits or of marks with the space before it, or of blanks.
     """
-    size = len(bones)
     kinds = int.from_bytes(bones.translate(KINDS), "little")
     before = kinds << 8
-    begin = ((kinds | before) ^ before) & every(LETTER | DIGIT | MARK, size)
-    behind_line = kinds & before << 1 & every(SOLID, size)
+    begin = ((kinds | before) ^ before) & PARTS
+    behind_line = kinds & before << 1 & SOLIDS
     parts = (begin | behind_line).bit_count() + bones.translate(BLANKS).count(b"  x") - 1
-    return parts + DIGIT_MORE * (kinds & ~begin & every(DIGIT, size)).bit_count()
+    return parts + DIGIT_MORE * (kinds & ~begin & DIGITS).bit_count()
 
 
 def count_patterns(bones: bytes) -> list[int]:
@@ -156,7 +150,7 @@ def turns_cost(bones: bytes) -> float:
     far = int.from_bytes(bones.translate(FAR), "little")
     turns = (far ^ far << 8).bit_count() - size * TURNS_SHARE
     letters = int.from_bytes(bones.translate(BESIDE), "little")
-    both = (letters >> 1 & letters << 8 | letters << 7 & letters) & every(1, size)
+    both = letters >> 1 & letters << 8 | letters << 7 & letters
     beside = both.bit_count() - size * TURNS_SHARE
     spaces = int.from_bytes(bones.translate(SPACES), "little")
     gaps = (spaces & ~(spaces << 8)).bit_count() - size * SPACES_SHARE

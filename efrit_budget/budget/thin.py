@@ -5,7 +5,7 @@ that cost more than assumed are not balanced by others that cost less.
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,14 +20,13 @@ RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 STRETCH, LETTERS = 256, 12
 """A stretch of `STRETCH` characters is thin if at most `LETTERS` different letters are in it.
 
-It is thin as well if every second character is one of at most `TURNS`; `FEW_TURNS` are tried first.
+It is thin as well if every second character is one of at most `TURNS`.
 """
-TURNS, FEW_TURNS = 3, 16
+TURNS = 3
 MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 COMMON = frozenset(" \n0123456789" + MARKS)
-COMMON_BYTES = bytes(map(ord, COMMON))
-LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))
-"""Maps the bytes of `COMMON` characters to a space, any other byte to itself."""
+LETTER_BYTES = bytes(byte for byte in range(256) if chr(byte) not in COMMON)
+"""All bytes but those of `COMMON` characters."""
 BEYOND_ASCII = b"\0" + b"\x80" * 255
 COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.55
 """The least tokens of a character in a thin stretch: a letter or mark, a digit, or another."""
@@ -39,7 +38,7 @@ FEW_PAIRS, PAIRS_READ, BLANKS_OF_RUNS = 72, 512, 24
 FOREIGN_COST, BLANK_COST, LINE_END_COST = 0.95, 0.85, 0.5
 """The least tokens of a character beyond ASCII, of a blank beside such a character, and of the end
 of a line of digits."""
-BASES = "ACGT"
+BASES = b"ACGT"
 """The letters of DNA sequences, which are thin too, but whose pairs have the right cost."""
 LINES = [6 * mark for mark in RULERS]
 """Six equal characters that lines are drawn with; these cost next to nothing."""
@@ -74,52 +73,33 @@ class Stretches(NamedTuple):
 
 def stretches(text: str) -> Stretches:
     """Return the thin and the repeating stretches of a text, with the least that they cost."""
-    starts = range(0, len(text) - STRETCH + 1, STRETCH)
     units: dict[int, int] = {}
-    for at in starts:
-        unit = text.find(text[at : at + LONGEST_UNIT], at + 1, at + STRETCH) - at
-        if unit > 0 and text[at : at + STRETCH - unit] == text[at + unit : at + STRETCH]:
-            units[at] = unit
-    again = {at: unit for at, unit in units.items() if unit <= LONGEST_UNIT}
-    repeated = list(repeating_parts(text, again))
-    thin = "".join(thin_stretches(text, again))
-    slow = STRETCH * (len(units) - len(again))
-    cost = sum(map(repeated_cost, repeated))
-    return Stretches(thin, least_cost(thin), "".join(repeated), cost, slow)
-
-
-def repeating_parts(text: str, units: Mapping[int, int]) -> Iterator[str]:
-    """Yield the stretches that repeat the `units`, with what goes on likewise beside each run."""
-    for at, unit in units.items():
-        begin, end = at, at + STRETCH
-        if begin - STRETCH not in units:
-            while begin > 0 and text[begin - 1] == text[begin - 1 + unit]:
-                begin -= 1
-        if end not in units:
-            while end < len(text) and text[end] == text[end - unit]:
-                end += 1
-        yield text[begin:end]
-
-
-def thin_stretches(text: str, but: Container[int]) -> Iterator[str]:
-    """Yield the thin stretches of a text, without those at the offsets of `but`."""
-    some = one_byte_each(text).translate(LETTER_BYTES)
+    some, thin, slow = one_byte_each(text), [], 0
     for at in range(0, len(text) - STRETCH + 1, STRETCH):
-        found = different(some[at : at + STRETCH])
-        is_sure = found <= LETTERS and text.isascii()
-        may_be_thin = (
-            found <= LETTERS + 1
-            or few_at_every_second(some[at : at + STRETCH])
-            or few_at_every_second(some[at + 1 : at + STRETCH])
-        )
         stretch = text[at : at + STRETCH]
-        if may_be_thin and at not in but and (is_sure or is_thin(stretch)):
-            yield stretch
+        unit = stretch.find(stretch[:LONGEST_UNIT], 1)
+        repeats = unit > 0 and stretch.startswith(stretch[unit:])
+        if repeats and unit <= LONGEST_UNIT:
+            units[at] = unit
+            continue
+        slow += STRETCH * repeats
+        if is_thin(stretch, some[at : at + STRETCH]):
+            thin.append(stretch)
+    repeated = [repeating_part(text, at, units) for at in units]
+    all_thin, cost = "".join(thin), sum(map(repeated_cost, repeated))
+    return Stretches(all_thin, least_cost(all_thin), "".join(repeated), cost, slow)
 
 
-def few_at_every_second(some: bytes) -> bool:
-    """Return whether the bytes at the first, third and so on are at most `TURNS` different ones."""
-    return different(some[:FEW_TURNS:2]) <= TURNS and different(some[::2]) <= TURNS
+def repeating_part(text: str, at: int, units: Mapping[int, int]) -> str:
+    """Return the stretch that repeats its unit, with what repeats it beside a run of stretches."""
+    begin, end, unit = at, at + STRETCH, units[at]
+    if begin - STRETCH not in units:
+        while begin > 0 and text[begin - 1] == text[begin - 1 + unit]:
+            begin -= 1
+    if end not in units:
+        while end < len(text) and text[end] == text[end - unit]:
+            end += 1
+    return text[begin:end]
 
 
 def one_byte_each(text: str) -> bytes:
@@ -131,16 +111,18 @@ def one_byte_each(text: str) -> bytes:
     return (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
 
 
-def is_thin(stretch: str) -> bool:
-    """Return whether a stretch consists of few different letters, or of letters by turns."""
-    return different_letters(stretch) <= LETTERS or takes_turns(stretch)
+def is_thin(stretch: str, some: bytes) -> bool:
+    """Return whether a stretch consists of few different letters, or of letters by turns.
 
-
-def different_letters(stretch: str) -> int:
-    """Return the number of different characters that are not `COMMON`."""
-    if stretch.isascii():
-        return different(stretch.encode().translate(None, COMMON_BYTES))
-    return len(set(stretch) - COMMON)
+    `some`, a byte for each character, shows of most stretches that they do not.
+    """
+    if different(some, LETTER_BYTES) > LETTERS:
+        if different(some[::2]) > TURNS and different(some[1::2]) > TURNS:
+            return False
+    elif stretch.isascii():
+        return True
+    first, second = set(stretch[::2]), set(stretch[1::2])
+    return min(len(first), len(second)) <= TURNS or len((first | second) - COMMON) <= LETTERS
 
 
 def few_pairs(text: str) -> float:
@@ -151,22 +133,13 @@ def few_pairs(text: str) -> float:
     return max(0.0, 1 - len(set(pairwise(middle))) / FEW_PAIRS)
 
 
-def takes_turns(stretch: str) -> bool:
-    """Return whether every second character of a stretch is one of at most `TURNS`."""
-    return min(len(set(stretch[::2])), len(set(stretch[1::2]))) <= TURNS
-
-
-def is_dna(thin: str) -> bool:
-    """Return whether a text in capitals consists of the letters of DNA, each of which occurs."""
-    return not thin.strip(BASES + "N\n") and all(map(thin.__contains__, BASES))
-
-
 def least_cost(thin: str) -> float:
     """Return the least tokens of thin stretches; a word that is known as one token costs one."""
-    if not thin or is_dna(thin.upper()):
-        return 0.0
     bones = thin.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
-    words = divided(bones)
+    is_dna = not bones.translate(None, b"ACGTNacgtn\n") and different(bones.upper(), BASES) == 4
+    if is_dna or not thin:
+        return 0.0
+    known_words, known_letters = divided(bones).count_known()
     drawn = thin
     for mark in CHEAP.decode():
         if mark * RULE_SIZES[-1] in drawn:
@@ -183,8 +156,8 @@ def least_cost(thin: str) -> float:
     is_solid = len(solid) > len(plain) * SOLID_SHARE
     few = is_solid and len(letters) < len(dear) and different(letters) <= FEWEST
     of_characters = (
-        (len(letters) - words.in_known()) * (FEWEST_COST if few else COST)
-        + words.known_with_letters()
+        (len(letters) - known_letters) * (FEWEST_COST if few else COST)
+        + known_words
         + (len(dear) - len(letters)) * DIGIT_COST
         + (len(solid) - len(dear) + len(drawn) - len(text)) * CHEAP_COST
         + drawn.count(LONE_BLANK)

@@ -91,10 +91,6 @@ class Limits:
         ),
     ] = 20_000
 
-    def of(self, tier: Tier) -> int:
-        """Return the size of one tier."""
-        return self.tiers[tier]
-
     def fitted(self, window: int, system: int) -> Limits:
         """Return the limits for a model's window, in which the system tier has `system` tokens.
 
@@ -103,15 +99,15 @@ class Limits:
         are if their system tier is large enough, or if their tiers were chosen one by one.
         """
         total = min(self.total, window)
-        scaled_system = self.of(Tier.SYSTEM) * total // self.total
+        scaled_system = self.tiers[Tier.SYSTEM] * total // self.total
         needed = max(scaled_system, math.ceil(system / ROUND) * ROUND)
         if total < self.total:
-            return self._shrunken(total, needed, self.total - self.of(Tier.SYSTEM))
+            return self._shrunken(total, needed, self.total - self.tiers[Tier.SYSTEM])
         if needed == scaled_system or self.tiers != tier_sizes(self.total, {}):
             return self
-        room = total - self.of(Tier.RESPONSE)
-        tiers = self._shrunken(room, needed, room - self.of(Tier.SYSTEM)).tiers
-        return replace(self, tiers={**tiers, Tier.RESPONSE: self.of(Tier.RESPONSE)})
+        room = total - self.tiers[Tier.RESPONSE]
+        tiers = self._shrunken(room, needed, room - self.tiers[Tier.SYSTEM]).tiers
+        return replace(self, tiers={**tiers, Tier.RESPONSE: self.tiers[Tier.RESPONSE]})
 
     def _shrunken(self, total: int, system: int, others: int) -> Limits:
         """Return limits whose tiers but the system tier, of `others` tokens now, share the rest."""
@@ -125,6 +121,12 @@ class Limits:
             per_tool={name: max(1, most * rest // others) for name, most in self.per_tool.items()},
             floor=max(1, self.floor * rest // others),
         )
+
+    def shares(self, total: int) -> dict[Tier, int | None]:
+        """Return the size of each tier for another total; None is its default size."""
+        if total != self.total and self.tiers == tier_sizes(self.total, {}):
+            return dict.fromkeys(Tier)
+        return {tier: size * total // self.total for tier, size in self.tiers.items()}
 
     def as_dict(self) -> JsonObject:
         """Return the limits by name, each tier among them."""

@@ -28,33 +28,14 @@ CASES = bytes(
     for byte in range(256)
 )
 EITHER_CASE = bytes(ord("x" if case in (IS_SMALL, IS_CAPITAL) else " ") for case in CASES)
-GAPS = bytes([0, ord(" "), *bytes(254)])
-"""Maps byte 1, which marks that a word is divided, to a space, and every other byte to 0."""
+GAPS = bytes(ord(" ") if byte & 1 else 0 for byte in range(256))
+"""Maps bytes whose lowest bit is set, because a word begins there, to a space, others to 0."""
 
 
 @cache
 def known_words() -> frozenset[bytes]:
     """Return the words that are one token, with `_` for a space before a word, and `_` alone."""
     return frozenset([*Path(__file__).with_name("words.txt").read_bytes().split(), BLANK])
-
-
-def parted(bones: bytes) -> tuple[bytes, bytes]:
-    """Return the ASCII letters of a text, and the same with a space where capitals divide words.
-
-    `bones` is the text without `CONTINUING` bytes. In both, `_` stands for a space, and a space
-    for all but letters. A capital divides a word after a small letter, or, being the last of
-    several, before a small one.
-    """
-    letters = bones.translate(LETTERS).replace(b"____", b"   _")
-    size = len(letters)
-    cases = int.from_bytes(letters.translate(CASES), "little")
-    before = cases << 8
-    begins = cases >> 1 & (before | before >> 1 & cases >> 8) | cases >> 2
-    begins &= int.from_bytes(b"\1" * size, "little")
-    both = bytearray(2 * size)
-    both[::2] = begins.to_bytes(size, "little").translate(GAPS)
-    both[1::2] = letters
-    return letters, bytes(both).translate(None, b"\0")
 
 
 class Divided(NamedTuple):
@@ -70,30 +51,44 @@ class Divided(NamedTuple):
     """The number of places where capitals divide words."""
     unbroken: int
     """The number of letters in runs so long that they are words of no language."""
+    of_few: int
+    """The number of characters in stretches of `rest` that consist of few letters, as random
+    syllables do; stretches of still fewer letters, such as numbers, do not count."""
 
-    def in_known(self) -> int:
-        """Return the number of letters in known words."""
-        return len(self.all.translate(None, b" _")) - len(self.rest.translate(None, b" _"))
-
-    def known_with_letters(self) -> int:
-        """Return the number of known words, `_` alone not counted."""
-        return self.known - self.all.count(b"_ ") - self.all.endswith(b"_")
+    def count_known(self) -> tuple[int, int]:
+        """Return the number of known words, `_` alone not counted, and of their letters."""
+        blanks = self.all.count(b"_ ") + self.all.endswith(b"_")
+        letters = len(self.all.translate(None, b" _")) - len(self.rest.translate(None, b" _"))
+        return self.known - blanks, letters
 
 
-NO_WORDS = Divided(b"", b"", 0, 0, 0)
+NO_WORDS = Divided(b"", b"", 0, 0, 0, 0)
 
 
 @lru_cache(maxsize=1)
 def divided(bones: bytes) -> Divided:
-    """Return the words of a text, those that are not known as one token apart."""
+    """Return the words of a text, those that are not known as one token apart.
+
+    `bones` is the text without `CONTINUING` bytes. A capital divides a word after a small letter,
+    or, being the last of several, before a small one.
+    """
     if not bones.translate(None, NO_LETTERS):
         return NO_WORDS
-    letters, in_words = parted(bones)
+    letters = bones.translate(LETTERS).replace(b"____", b"   _")
+    cases = int.from_bytes(letters.translate(CASES), "little")
+    before = cases << 8
+    begins = cases >> 1 & (before | before >> 1 & cases >> 8) | cases >> 2
+    both = bytearray(2 * len(letters))
+    both[::2] = begins.to_bytes(len(letters), "little").translate(GAPS)
+    both[1::2] = letters
+    in_words = bytes(both).translate(None, b"\0")
     pieces = len(in_words) - len(letters) - letters.count(b"_")
     words = in_words.split()
     unknown = list(filterfalse(known_words().__contains__, words))
     rest = b" ".join([b"", *unknown])
-    return Divided(in_words, rest, len(words) - len(unknown), pieces, unbroken(letters))
+    stretches = (rest[at : at + STRETCH] for at in range(0, len(rest) - STRETCH + 1, STRETCH))
+    of_few = STRETCH * sum(different(each, SMALL) in FEW_KINDS for each in stretches)
+    return Divided(in_words, rest, len(words) - len(unknown), pieces, unbroken(letters), of_few)
 
 
 def unbroken(letters: bytes) -> int:
@@ -110,13 +105,3 @@ def unbroken(letters: bytes) -> int:
 def different(some: bytes, among: bytes = EACH_BYTE) -> int:
     """Return how many of the bytes of `among` are in `some`."""
     return len(among) - len(among.translate(None, some))
-
-
-def made_of_few(rest: bytes) -> int:
-    """Return the number of characters in stretches of unknown words that consist of few letters.
-
-    Random syllables are such. Stretches of still fewer letters, such as numbers, do not count.
-    """
-    whole = len(rest) - len(rest) % STRETCH
-    stretches = (rest[at : at + STRETCH] for at in range(0, whole, STRETCH))
-    return STRETCH * sum(different(stretch, SMALL) in FEW_KINDS for stretch in stretches)

@@ -68,6 +68,8 @@ class Change:
     folders: tuple[str, ...]
     """The folders that the change created for its file, innermost first."""
     state: ChangeState
+    to_report: bool
+    """True if the person undid the change, or made it again, and the model has not been told."""
     created: float
     mode_before: int | None
     mode_after: int | None
@@ -120,6 +122,7 @@ class Change:
             "path": self.path,
             "to": self.moved_to,
             "state": str(self.state),
+            "to_report": self.to_report,
             "created": self.created,
             "added": self.added,
             "removed": self.removed,

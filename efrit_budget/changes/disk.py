@@ -7,13 +7,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from efrit_budget.changes.change import ChangeError
-from efrit_budget.project.project import FOLDER, Located, Project, open_beneath
+from efrit_budget.project.project import BENEATH, FOLDER, Located, Project, open_beneath
+from efrit_budget.project.stamps import stamp_from
 
 MOST_MEGABYTES = 100
 MOST_BYTES = MOST_MEGABYTES * 1_000_000
 PERMISSIONS = 0o7777
 PRIVATE_MODE = 0o600
 """The permissions of a restored file whose permissions are not known."""
+RIGHTS = ("system.posix_acl_access", "security.selinux")
+"""The extended attributes that a file keeps when it is replaced."""
 SCRATCH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -23,6 +26,11 @@ class DiskFile:
 
     data: bytes
     facts: os.stat_result
+
+    @property
+    def stamp(self) -> str:
+        """The stamp of the file."""
+        return stamp_from(self.facts)
 
     @property
     def mode(self) -> int:
@@ -72,11 +80,16 @@ def _explaining(located: Located, what: str) -> Iterator[None]:
         ) from error
 
 
-def put(located: Located, data: bytes, mode: int, found: DiskFile | None, scratch: str) -> None:
-    """Replace the file `found` by `data`, by renaming `scratch`; raise if the file has changed."""
-    with _explaining(located, "put back"), _parent(located, made=True) as (folder, name):
+def put(
+    located: Located, data: bytes, mode: int | None, found: DiskFile | None, scratch: str
+) -> None:
+    """Replace the file `found` by `data`, by renaming `scratch`; raise if the file has changed.
+
+    A `mode` of None gives a new file the permissions that new files have here.
+    """
+    with _explaining(located, "written"), _parent(located, made=True) as (folder, name):
         try:
-            _write(folder, scratch, data, mode, found)
+            _write(folder, (scratch, name), data, mode, found)
             _require_unchanged(folder, name, found, located)
             os.rename(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -86,16 +99,23 @@ def put(located: Located, data: bytes, mode: int, found: DiskFile | None, scratc
         _sync_folder(folder)
 
 
-def _write(folder: int, scratch: str, data: bytes, mode: int, found: DiskFile | None) -> None:
+def _write(
+    folder: int, names: tuple[str, str], data: bytes, mode: int | None, found: DiskFile | None
+) -> None:
+    """Write the first of the names, which is to replace the second, the file `found`."""
+    scratch, name = names
     with suppress(FileNotFoundError):
         os.unlink(scratch, dir_fd=folder)
-    descriptor = os.open(scratch, SCRATCH, 0o600, dir_fd=folder)
+    descriptor = os.open(scratch, SCRATCH, 0o666 if mode is None else 0o600, dir_fd=folder)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
         if found is not None:
             _copy_owner(descriptor, found.facts)
-        os.fchmod(descriptor, mode)
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        if found is not None:
+            _copy_rights(folder, name, descriptor)
         os.fsync(descriptor)
 
 
@@ -105,6 +125,20 @@ def _copy_owner(descriptor: int, facts: os.stat_result) -> None:
     if (own.st_uid, own.st_gid) != (facts.st_uid, facts.st_gid):
         with suppress(PermissionError):
             os.fchown(descriptor, facts.st_uid, facts.st_gid)
+
+
+def _copy_rights(folder: int, name: str, descriptor: int) -> None:
+    """Give an open file the access list and the label of another, where the system has them."""
+    if not hasattr(os, "getxattr"):
+        return
+    with suppress(OSError):
+        other = os.open(name, os.O_RDONLY | os.O_NONBLOCK | BENEATH, dir_fd=folder)
+        try:
+            for attribute in RIGHTS:
+                with suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(other, attribute))
+        finally:
+            os.close(other)
 
 
 def remove(located: Located, found: DiskFile) -> None:
@@ -118,7 +152,7 @@ def remove(located: Located, found: DiskFile) -> None:
 def move(source: Located, target: Located, mode: int, found: DiskFile) -> None:
     """Rename a file and set its `mode`; raise if it has changed or `target` exists."""
     with (
-        _explaining(source, f"moved back to {target.shown}"),
+        _explaining(source, f"renamed to {target.shown}"),
         _parent(source) as (folder, name),
         _parent(target, made=True) as (other, new),
     ):
@@ -129,6 +163,12 @@ def move(source: Located, target: Located, mode: int, found: DiskFile) -> None:
             os.chmod(new, mode, dir_fd=other)
         _sync_folder(other)
         _sync_folder(folder)
+
+
+def remove_scratch(located: Located, scratch: str) -> None:
+    """Remove a file `scratch` beside another, if there is one and it can be removed."""
+    with suppress(OSError), _parent(located) as (folder, _):
+        os.unlink(scratch, dir_fd=folder)
 
 
 def set_mode(located: Located, mode: int) -> None:

@@ -1,15 +1,17 @@
 """Record the changes of a session: begin before the edit, end after it, show and undo."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from sqlite3 import Connection
 
 from efrit_budget.changes import rows
 from efrit_budget.changes.change import IN_FORCE, Change, ChangeError, ChangeKind, ChangeState, Role
 from efrit_budget.changes.diffs import counts
 from efrit_budget.changes.disk import missing_folders, read
+from efrit_budget.changes.file_reports import state_on_disk
 from efrit_budget.changes.file_states import FileStates, locate_all, read_files
 from efrit_budget.changes.path_checks import check_path
+from efrit_budget.changes.planned import PlannedChange
 from efrit_budget.changes.redoing import prepare_redo
 from efrit_budget.changes.rows import Beginning, Ending
 from efrit_budget.changes.showing import ChangeContents, show_change
@@ -18,18 +20,6 @@ from efrit_budget.errors import ConflictError, JsonObject, field_error
 from efrit_budget.project.paths import shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.storage.database import Database
-
-
-@dataclass(frozen=True)
-class PlannedChange:
-    """A change that a tool is about to make."""
-
-    path: str
-    kind: ChangeKind
-    to: str | None
-    """The new path of a file that is renamed."""
-    buffer_text: str | None
-    """The text of the file's buffer, if the buffer is modified and not saved."""
 
 
 class Journal:
@@ -84,6 +74,7 @@ class Journal:
                 f"{field}.to", "a rename needs the new path, and only a rename takes one"
             )
         file = read(located)
+        planned.check(field, located, file)
         if planned.kind in (ChangeKind.DELETE, ChangeKind.RENAME):
             if file is None:
                 raise field_error(f"{field}.path", f"{located.shown}: there is no such file")
@@ -139,7 +130,7 @@ class Journal:
             for number in begun if outcome is ChangeState.ABANDONED else ():
                 rows.set_state(connection, self._session_id, number, outcome)
             changes = rows.list_of_call(connection, self._session_id, tool_use_id)
-        return [_end_reply(change) for change in changes]
+        return [end_reply(change) for change in changes]
 
     def _begun(
         self, connection: Connection, tool_use_id: str, texts: Mapping[int, str | None]
@@ -206,16 +197,28 @@ class Journal:
 
     # Undoing
 
-    def undo(self, number: int, *, force: bool) -> JsonObject:
-        """Restore a file to its content before a change; `force` discards later changes."""
+    def undo(self, number: int, *, force: bool, by_person: bool) -> JsonObject:
+        """Restore a file to its content before a change; `force` discards later changes.
+
+        If the person does it, `to_report` says of the change that the model is to be told.
+        """
         states = FileStates(self._project, self._content)
         undo = prepare_undo(self._database, states, self._session_id, number, force=force)
-        return undo.run(self._database)
+        return self._with_state(undo.run(self._database, by_person=by_person))
 
-    def redo(self, number: int, *, force: bool) -> JsonObject:
-        """Make an undone change again; `force` discards later changes."""
+    def redo(self, number: int, *, force: bool, by_person: bool) -> JsonObject:
+        """Make an undone change again; `force` discards later changes, `by_person` as in `undo`."""
         redo = prepare_redo(self._database, self._project, self._session_id, number, force=force)
-        return redo.run(self._database)
+        return self._with_state(redo.run(self._database, by_person=by_person))
+
+    def _with_state(self, reply: JsonObject) -> JsonObject:
+        """Return the reply with the stamp and the time of its file."""
+        return reply | state_on_disk(self._project, self._project.locate(reply["file"]))
+
+    def set_reported(self, numbers: Sequence[int]) -> None:
+        """Store that what the person did with these changes was reported to the model."""
+        with self._database.writing() as connection:
+            rows.set_reported(connection, self._session_id, numbers)
 
     def checkpoint(self, label: str) -> JsonObject:
         """Record a checkpoint: a point of the session after which all changes can be undone."""
@@ -255,7 +258,8 @@ def _begin_reply(change: Change) -> JsonObject:
     }
 
 
-def _end_reply(change: Change) -> JsonObject:
+def end_reply(change: Change) -> JsonObject:
+    """Return the reply about a change that has ended."""
     return {
         "number": change.number,
         "state": str(change.state),

@@ -5,7 +5,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name
 from efrit_budget.project.project import Located, Project
 
@@ -31,18 +31,23 @@ class CheckedPath:
     """The path as it is displayed."""
     located: Located | None
     """None if the path leads out of the project or cannot be examined."""
-    mode: int | None
-    """The type and permissions of the file; None if there is no file."""
+    facts: os.stat_result | None
+    """The status of the file; None if there is no file."""
     secret: bool
     problem: str | None
 
-    def to_dict(self) -> dict[str, Json]:
+    @property
+    def is_file(self) -> bool:
+        """Return whether there is a file, and not a folder or something else."""
+        return self.facts is not None and stat.S_ISREG(self.facts.st_mode)
+
+    def to_dict(self) -> JsonObject:
         """Return the checked path as the wire carries it."""
         return {
             "path": self.path,
             "file": None if self.located is None else shown_name(str(self.located.path)),
-            "exists": self.mode is not None,
-            "is_file": self.mode is not None and stat.S_ISREG(self.mode),
+            "exists": self.facts is not None,
+            "is_file": self.is_file,
             "secret": self.secret,
             "problem": self.problem,
         }
@@ -53,10 +58,10 @@ def check_path(project: Project, given: str) -> CheckedPath:
     try:
         located = project.locate(given)
         try:
-            mode = project.stat(located).st_mode
+            facts = project.stat(located)
         except FileNotFoundError:
-            mode = None
-        problem = _problem(located, mode, given)
+            facts = None
+        problem = _problem(located, facts, given)
     except OutsideError as error:
         problem = error.reason
     except OSError as error:
@@ -64,15 +69,15 @@ def check_path(project: Project, given: str) -> CheckedPath:
     except UnicodeEncodeError:
         problem = "it holds half a character, and no file's name can"
     else:
-        return CheckedPath(located.shown, located, mode, project.is_secret(located), problem)
+        return CheckedPath(located.shown, located, facts, project.is_secret(located), problem)
     return CheckedPath(same_form(given), None, None, secret=False, problem=problem)
 
 
-def _problem(located: Located, mode: int | None, given: str) -> str | None:
+def _problem(located: Located, facts: os.stat_result | None, given: str) -> str | None:
     if _is_inside_git(located):
         return GITS_OWN
-    if mode is not None:
-        return OTHERS.get(stat.S_IFMT(mode))
+    if facts is not None:
+        return OTHERS.get(stat.S_IFMT(facts.st_mode))
     is_too_long = len(os.fsencode(located.path)) >= MOST_PATH_BYTES
     if is_too_long or any(len(os.fsencode(p)) > MOST_NAME_BYTES for p in located.path.parts):
         return "its name is too long"

@@ -33,7 +33,7 @@ class Redo:
     located: dict[str, Located]
     files: dict[str, DiskFile | None]
 
-    def run(self, database: Database) -> JsonObject:
+    def run(self, database: Database, *, by_person: bool) -> JsonObject:
         """Restore the files, then mark the change as done."""
         change = self.change
         with database.writing() as connection:
@@ -43,7 +43,8 @@ class Redo:
                     data={"number": change.number},
                 )
             disk_changed = self._restore()
-            rows.set_state(connection, self.session_id, change.number, ChangeState.DONE)
+            done = ChangeState.DONE
+            rows.set_restored(connection, self.session_id, change.number, done, by_person=by_person)
         on_disk = disk_changed or change.before != change.after
         return restored_reply(change, ChangeState.DONE, self.contents, self.located, disk=on_disk)
 

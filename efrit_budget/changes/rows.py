@@ -87,6 +87,7 @@ def _change(row: Row) -> Change:
     return Change(
         kind=ChangeKind(row["kind"]),
         state=ChangeState(row["state"]),
+        to_report=bool(row["to_report"]),
         folders=tuple(json.loads(row["folders"])),
         hashes=json.loads(row["images"]),
         **{name: row[name] for name in (*plain, *counts)},
@@ -160,6 +161,28 @@ def set_state(connection: Connection, session_id: str, number: int, state: Chang
     connection.execute(
         "UPDATE changes SET state = ? WHERE session_id = ? AND number = ?",
         (state, session_id, number),
+    )
+
+
+def set_restored(
+    connection: Connection, session_id: str, number: int, state: ChangeState, *, by_person: bool
+) -> None:
+    """Set the state of a change that was undone or made again.
+
+    If the person did it, the model is to be told, unless that takes back what it was not told.
+    """
+    connection.execute(
+        "UPDATE changes SET state = ?, to_report = CASE WHEN ? THEN 1 - to_report ELSE 0 END"
+        " WHERE session_id = ? AND number = ?",
+        (state, by_person, session_id, number),
+    )
+
+
+def set_reported(connection: Connection, session_id: str, numbers: Sequence[int]) -> None:
+    """Store that the model was told what the person did with these changes."""
+    connection.executemany(
+        "UPDATE changes SET to_report = 0 WHERE session_id = ? AND number = ?",
+        ((session_id, number) for number in numbers),
     )
 
 

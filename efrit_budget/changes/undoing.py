@@ -42,7 +42,7 @@ class Undo:
     located: dict[str, Located]
     files: dict[str, DiskFile | None]
 
-    def run(self, database: Database) -> JsonObject:
+    def run(self, database: Database, *, by_person: bool) -> JsonObject:
         """Restore the file, then mark the change as undone."""
         with database.writing() as connection:
             now = rows.get(connection, self.session_id, self.change.number)
@@ -59,7 +59,8 @@ class Undo:
                 for folder in change.folders
             }
             self._remove_empty_folders(created.union(self.change.folders))
-            rows.set_state(connection, self.session_id, now.number, ChangeState.UNDONE)
+            undone = ChangeState.UNDONE
+            rows.set_restored(connection, self.session_id, now.number, undone, by_person=by_person)
         change = self.change
         on_disk = change.state is ChangeState.DONE and change.before != change.after
         return restored_reply(

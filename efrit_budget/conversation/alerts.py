@@ -5,7 +5,6 @@ from sqlite3 import Connection
 
 from efrit_budget.budget import bands
 from efrit_budget.budget.bands import Band
-from efrit_budget.budget.estimate import estimate
 from efrit_budget.conversation import segments, stored_pieces
 from efrit_budget.conversation.blocks import valid_json
 from efrit_budget.conversation.bounds import Bounds
@@ -95,14 +94,14 @@ def _rewrite_system(
         next_place=0,
         noticed=0,
         system=valid_json(system),
-        system_raw=prefix_estimate(system, window.offered_tools()),
+        system_raw=prefix_estimate(system, window.offered_tools(), state.bounds.family),
     )
     pieces = with_states(state.pieces, states)
     return AlertOutcome(WindowState(window, state.bounds, pieces), warning, rewritten=True)
 
 
 def _append(connection: Connection, state: WindowState, role: str, text: str) -> AlertOutcome:
-    window, raw = state.window, estimate(text)
+    window, raw = state.window, state.bounds.family.estimate(text)
     content = valid_json([{"type": "text", "text": text}])
     key = (window.session_id, window.turn, Phase.NOTICE)
     segments.insert(connection, Segment(*key, role, content, raw, raw, window.clock))

@@ -21,6 +21,7 @@ from efrit_budget.conversation.alerts import append_alert, system_with_warning
 from efrit_budget.conversation.blocks import valid_json
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.evicted import evicted_lines, head_estimate
+from efrit_budget.conversation.family_change import take_family
 from efrit_budget.conversation.messages import Assembly, assemble
 from efrit_budget.conversation.pieces import Phase, with_states
 from efrit_budget.conversation.plan import Plan
@@ -115,6 +116,7 @@ def begin(
 
     A user message that the client repeats before its reply is stored only once.
     """
+    window, bounds = take_family(connection, window, bounds)
     digest = request.digest()
     if sent_again := _is_sent_again(connection, window, digest):
         state = load_state(connection, window, bounds)
@@ -124,7 +126,7 @@ def begin(
     window, bounds, reasons = _take_changes(window, request, bounds)
     notes = bounds.scaling_notes(request.withheld) if Reason.MODEL in reasons else ()
     window = replace(window, turn=window.turn + 1, clock=window.clock + 1)
-    answer_unanswered(connection, window.session_id, window.clock)
+    answer_unanswered(connection, window.session_id, window.clock, bounds.family)
     if request.user_message:
         window, cuts = user_message.store(connection, window, request.user_message, bounds)
         notes += cuts
@@ -237,7 +239,7 @@ def _rebuild_prefix(window: Window, request: TurnRequest, bounds: Bounds) -> Win
         tool_set=tool_set(request.offers),
         system=valid_json(system),
         tools=valid_json(tools),
-        system_raw=prefix_estimate(system, tools),
+        system_raw=prefix_estimate(system, tools, bounds.family),
     )
 
 
@@ -260,7 +262,7 @@ def _rewrite(
         epoch=window.epoch + 1,
         next_place=0,
         head=lines,
-        head_raw=head_estimate(lines),
+        head_raw=head_estimate(lines, bounds.family),
         must_rewrite=0,
         noticed=0,
     )

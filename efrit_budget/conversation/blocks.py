@@ -2,7 +2,7 @@
 
 import json
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.families import Family
 from efrit_budget.errors import Json, JsonObject
 
 IMAGE_TOKENS = 1_600
@@ -10,15 +10,17 @@ IMAGE_TOKENS = 1_600
 REASONING = "field"
 """The member of a thinking block that names the field of a chat message which had the text."""
 THINKING = frozenset({"thinking", "redacted_thinking"})
+OF_REPLIES = THINKING | {"text", "tool_use"}
+"""The types of blocks that replies to our requests have."""
 
 
-def block_estimate(block: JsonObject) -> int:
+def block_estimate(block: JsonObject, family: Family) -> int:
     """Return a block's estimated tokens."""
     if block.get("type") == "text":
-        return estimate(block["text"])
+        return family.estimate(block["text"])
     if block.get("type") == "image":
         return IMAGE_TOKENS
-    return estimate(valid_json(block))
+    return family.estimate(valid_json(block))
 
 
 def valid_json(value: Json, separators: tuple[str, str] | None = None) -> str:
@@ -40,9 +42,13 @@ def sendable_blocks(blocks: list[JsonObject]) -> list[JsonObject]:
     """Return the blocks of a reply that the API accepts back.
 
     The API refuses blank texts, thinking without a signature (it was broken off), and thinking
-    at the end of a message.
+    at the end of a message. Blocks of other types, for which no request asks, it may refuse.
     """
-    accepted = [block for block in blocks if not is_blank(block) and not _is_unsigned(block)]
+    accepted = [
+        block
+        for block in blocks
+        if block.get("type") in OF_REPLIES and not is_blank(block) and not _is_unsigned(block)
+    ]
     while accepted and accepted[-1].get("type") in THINKING:
         accepted.pop()
     return accepted

@@ -11,10 +11,11 @@ from sqlite3 import Connection
 from efrit_budget.budget import bands
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.budget.endpoint import stored_endpoint
-from efrit_budget.budget.estimate import estimate, sampled
+from efrit_budget.budget.families import Family, family_named
 from efrit_budget.budget.models import Model
 from efrit_budget.budget.tiers import Limits, Tier
 from efrit_budget.conversation import segments
+from efrit_budget.conversation.blocks import block_estimate
 from efrit_budget.conversation.evicted import (
     LINE_TOKENS,
     SHARE,
@@ -24,6 +25,7 @@ from efrit_budget.conversation.evicted import (
 )
 from efrit_budget.conversation.plan import Frame
 from efrit_budget.conversation.windows import Window, calibration_of
+from efrit_budget.errors import JsonObject
 
 MOST_TURNS = 99_999
 """The number of evicted turns for which the title of their lines has room."""
@@ -35,12 +37,14 @@ COUNTED_WHOLE = 100_000
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits, model and calibration of a prompt."""
+    """Limits, model, family of tokenizers and calibration of a prompt."""
 
     session_limits: Limits
     limits: Limits
     """The limits of the session, fitted to the model's window and to the prefix."""
     model: Model
+    family: Family
+    """The family in which the texts of the window are estimated."""
     calibration: Calibration
 
     reply_limit: int
@@ -55,7 +59,9 @@ class Bounds:
 
     def with_prefix(self, system_raw: int) -> Bounds:
         """Return the bounds for a prefix whose estimate is `system_raw`."""
-        return _make_bounds(self.session_limits, self.model, self.calibration, system_raw)
+        return _make_bounds(
+            self.session_limits, self.model, self.family, self.calibration, system_raw
+        )
 
     def scaling_notes(self, withheld: int) -> tuple[str, ...]:
         """Return a note that the model's window is below the session's total, or none.
@@ -76,15 +82,19 @@ class Bounds:
     @cached_property
     def head_limit(self) -> int:
         """The most tokens of the lines of evicted turns."""
-        return max(self.limits.of(Tier.HISTORY) // SHARE, self.cost(short_head(MOST_TURNS)))
+        return max(self.limits.tiers[Tier.HISTORY] // SHARE, self.cost(short_head(MOST_TURNS)))
 
     def cost(self, text: str) -> int:
         """Return the tokens of a text for this model, estimated from all of it."""
-        return self.calibration.tokens(estimate(text))
+        return self.calibration.tokens(self.family.estimate(text))
 
     def rough(self, text: str) -> int:
         """Return the tokens of a text, estimated from samples: fast, for finding a cut."""
-        return self.calibration.tokens(sampled(text))
+        return self.calibration.tokens(self.family.rough(text))
+
+    def block_cost(self, block: JsonObject) -> int:
+        """Return the tokens of a content block for this model."""
+        return self.calibration.tokens(block_estimate(block, self.family))
 
     def cost_to_cut(self, text: str) -> int:
         """Return the tokens of a text, for a tool that cuts its answer; sample only long texts."""
@@ -111,26 +121,37 @@ def bounds_of(
     window: Window,
     model_named: Callable[[str], Model],
 ) -> Bounds:
-    """Return the bounds for the model and the endpoint of a window; unknown models get defaults."""
-    model = stored_endpoint(window.endpoint).limit(model_named(window.model or ""))
-    calibration = calibration_of(connection, model.name, model.factor)
+    """Return the bounds for the model and the endpoint of a window; unknown models get defaults.
+
+    The family is the one in which the window's texts are estimated; a window without texts has
+    that of the model.
+    """
+    endpoint = stored_endpoint(window.endpoint)
+    model = endpoint.limit(model_named(window.model or ""))
+    calibration = calibration_of(connection, model.name, model.factor, endpoint.provider)
+    family = window.family if window.turn or window.model is None else model.family
     if window.model is None:
         model = replace(model, window=max(model.window, limits.total))
-    return _make_bounds(limits, model, calibration, window.system_raw)
+    return _make_bounds(limits, model, family_named(family), calibration, window.system_raw)
 
 
 def _make_bounds(
-    session_limits: Limits, model: Model, calibration: Calibration, system_raw: int
+    session_limits: Limits,
+    model: Model,
+    family: Family,
+    calibration: Calibration,
+    system_raw: int,
 ) -> Bounds:
     limits = session_limits.fitted(model.window, calibration.tokens(system_raw))
     response = limits.tiers[Tier.RESPONSE]
     reply = max(1, min(response, model.max_output))
     prompt = min(limits.total - response, model.window - reply)
-    alerts = sum(map(calibration.tokens, bands.alert_estimates(limits.total)))
+    alerts = sum(map(calibration.tokens, bands.alert_estimates(limits.total, family)))
     return Bounds(
         session_limits,
         limits,
         model,
+        family,
         calibration,
         reply_limit=reply,
         prompt_limit=prompt,

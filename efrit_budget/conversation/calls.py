@@ -1,12 +1,11 @@
 """The table `calls`: tool calls with what the window shows of them. All its SQL stands here."""
 
 import json
-import time
 from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Connection, Row
 
-from efrit_budget.conversation.pieces import Phase, Piece, PieceKey, PieceState
-from efrit_budget.conversation.tool_call import CallEntry, ToolCall
+from efrit_budget.conversation.pieces import Phase, Piece, PieceKey
+from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 
@@ -31,21 +30,7 @@ def get_piece(connection: Connection, session_id: str, piece: Piece) -> Row:
     return row
 
 
-def insert(
-    connection: Connection, call: ToolCall, entry: CallEntry, clock: int, state: PieceState
-) -> None:
-    """Store the entry of a call that has ended."""
-    todos = None if entry.todos is None else json.dumps(entry.todos)
-    columns = vars(entry) | {"page": json.dumps(entry.page), "todos": todos}
-    _save(connection, call, **columns, ended=time.time(), state=state, last_use=clock)
-
-
-def start(connection: Connection, call: ToolCall, owner: str) -> None:
-    """Record that a call begins to run in the process with the mark `owner`."""
-    _save(connection, call, owner=owner, begun=time.time())
-
-
-def _save(connection: Connection, call: ToolCall, **columns: Json) -> None:
+def save(connection: Connection, call: ToolCall, **columns: Json) -> None:
     """Insert the row of a call with these columns, or set them if the call has a row."""
     columns |= {"tool": call.tool, "arguments": call.canonical_arguments}
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
@@ -117,6 +102,15 @@ def point_latest(
 
 
 # Calls of a session
+
+
+def list_ids(connection: Connection, session_id: str) -> list[str]:
+    """Return the tool use ids of all calls that have a result or another answer."""
+    rows = connection.execute(
+        "SELECT tool_use_id FROM calls WHERE session_id = ? AND delivered IS NOT NULL",
+        (session_id,),
+    )
+    return [row["tool_use_id"] for row in rows]
 
 
 def list_page(
@@ -269,17 +263,18 @@ def list_full_places(connection: Connection, session_id: str) -> list[Row]:
 
 
 def find_full_copy(
-    connection: Connection, window: Window, blob: str, start: int, end: int
+    connection: Connection, window: Window, blob: str | None, start: int, end: int
 ) -> int | None:
     """Return the number of a result in the window that shows this range of a text, or None.
 
-    In a session without turns, every result counts as in the window.
+    In a session without turns, every result counts as in the window. An empty range, or a text
+    without a hash, has no copy.
     """
     row = connection.execute(
         "SELECT calls.number FROM results JOIN calls USING (session_id, number)"
-        " WHERE results.session_id = ? AND results.blob = ? AND calls.state = 'full'"
-        " AND calls.same_as IS NULL AND page_start <= ? AND page_end >= ?"
-        " AND (calls.turn IS NOT NULL OR ? = 0) ORDER BY calls.last_use DESC LIMIT 1",
+        " WHERE results.session_id = ?1 AND results.blob = ?2 AND calls.state = 'full'"
+        " AND calls.same_as IS NULL AND page_start <= ?3 AND page_end >= ?4 AND ?3 < ?4"
+        " AND (calls.turn IS NOT NULL OR ?5 = 0) ORDER BY calls.last_use DESC LIMIT 1",
         (window.session_id, blob, start, end, window.turn),
     ).fetchone()
     return None if row is None else row["number"]

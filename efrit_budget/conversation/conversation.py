@@ -56,12 +56,13 @@ class Conversation:
 
     def preview(self, session: Session, request: TurnRequest, *, caching: bool) -> JsonObject:
         """Return tokens, price and changes of the turn that would begin, without storing it."""
-        with self._database.trying() as connection:
+        with self._database.writing() as connection:
             window, bounds = self.load(connection, session, request.model, request.endpoint)
             before = full_results(connection, session.id)
             cached_count = cached_tokens(connection, window, bounds.model) if caching else None
             begun_turn = begin(connection, window, request, bounds)
             remaining = full_results(connection, session.id)
+            connection.rollback()
         shrinking = [entry for number, entry in before.items() if number not in remaining]
         provider = request.endpoint.provider
         return preview_reply(begun_turn, shrinking, cached_count, provider)

@@ -121,7 +121,7 @@ def _insert_reply(
 ) -> None:
     """Store the whole reply; its cost is that of the blocks that are sent back."""
     blocks = sendable_blocks(reply.content)
-    raw = sum(map(block_estimate, blocks))
+    raw = sum(block_estimate(block, bounds.family) for block in blocks)
     segment = Segment(
         window.session_id,
         turn,
@@ -129,7 +129,7 @@ def _insert_reply(
         "assistant",
         valid_json(reply.content),
         raw,
-        sum(map(block_estimate, without_thinking(blocks))),
+        sum(block_estimate(block, bounds.family) for block in without_thinking(blocks)),
         window.clock,
         exact=_reported_tokens(reply, raw, bounds) if blocks == reply.content else None,
         place=place,
@@ -141,7 +141,7 @@ def _insert_reply(
 def _reported_tokens(reply: ModelReply, raw: int, bounds: Bounds) -> int | None:
     """Return the reported output tokens, or None if they are missing or implausible."""
     counted = output_size(reply.usage)
-    most = max(bounds.limits.of(Tier.RESPONSE), bounds.model.max_output, raw * ABSURD)
+    most = max(bounds.limits.tiers[Tier.RESPONSE], bounds.model.max_output, raw * ABSURD)
     return counted if counted is not None and raw / ABSURD <= counted <= most else None
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from sqlite3 import Connection, Row
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.families import Family
 from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.compressed_line import summary_of
 from efrit_budget.conversation.pieces import Phase, PieceState
@@ -53,9 +53,9 @@ def lines_cost(text: str, cost: Callable[[str], int]) -> int:
     return sum(cost(line) for line in text.splitlines(keepends=True))
 
 
-def head_estimate(lines: str | None) -> int:
+def head_estimate(lines: str | None, family: Family) -> int:
     """Return the estimate of the lines of evicted turns, 0 where there are none."""
-    return lines_cost(lines or "", estimate)
+    return lines_cost(lines or "", family.estimate)
 
 
 def _item(connection: Connection, session_id: str, turn: int) -> Item:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import ABSURD, true_prompt_size
+from efrit_budget.budget.endpoint import stored_endpoint
 from efrit_budget.conversation import calls, segments, turns, windows
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.windows import Window
@@ -55,7 +56,8 @@ def learn(
     learnt = known.after(turn["raw"], turn["exact"], size, results)
     if not grown.is_whole:
         learnt = learnt.after_results(grown.raw, grown.tokens - grown.exact, grown.results)
-    windows.save_calibration(connection, bounds.model.name, learnt)
+    provider = stored_endpoint(window.endpoint).provider
+    windows.save_calibration(connection, bounds.model.name, learnt, provider)
     return window, replace(bounds, calibration=learnt)
 
 

@@ -115,11 +115,11 @@ class _PlanDraft:
     def is_tier_too_large(self, tier: Tier) -> bool:
         """Return whether a tier is above its limit."""
         size = self.history + self.frame.notice if tier is Tier.HISTORY else self.sums[tier]
-        return size > self.frame.limits.of(tier)
+        return size > self.frame.limits.tiers[tier]
 
     def is_above_low_water(self) -> bool:
         """Return whether the results in full are above their low-water mark."""
-        mark = int(self.frame.limits.of(Tier.TOOL_RESULTS) * self.frame.low_water)
+        mark = int(self.frame.limits.tiers[Tier.TOOL_RESULTS] * self.frame.low_water)
         return self.sums[Tier.TOOL_RESULTS] > mark
 
     def by_last_use(self, keys: Iterable[PieceKey]) -> list[PieceKey]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.families import Family
 from efrit_budget.conversation.blocks import block_estimate, valid_json
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.tools.base import Hint
@@ -69,11 +69,14 @@ def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[Js
     return tools
 
 
-def prefix_estimate(system: Iterable[JsonObject], tools: Iterable[JsonObject]) -> int:
+def prefix_estimate(
+    system: Iterable[JsonObject], tools: Iterable[JsonObject], family: Family
+) -> int:
     """Return the estimated tokens of system blocks and tool schemas, without cache marks."""
     sent = ({name: tool[name] for name in tool if name != "cache_control"} for tool in tools)
     tool_texts = (valid_json(tool, separators=(",", ":")) for tool in sent)
-    return sum(map(block_estimate, system)) + sum(map(estimate, tool_texts))
+    in_system = sum(block_estimate(block, family) for block in system)
+    return in_system + sum(map(family.estimate, tool_texts))
 
 
 def _schema(offer: Offer, allowance: int, needless: str | None) -> JsonObject:

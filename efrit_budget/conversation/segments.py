@@ -75,8 +75,8 @@ def list_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
 def list_session(connection: Connection, session_id: str) -> list[Row]:
     """Return all rows of a session in order."""
     return connection.execute(
-        "SELECT turn, phase, role, content, state FROM segments WHERE session_id = ?"
-        " ORDER BY turn, phase",
+        "SELECT turn, phase, role, content, state, raw, bare_raw FROM segments"
+        " WHERE session_id = ? ORDER BY turn, phase",
         (session_id,),
     ).fetchall()
 

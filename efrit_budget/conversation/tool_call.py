@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
-from efrit_budget.errors import Json, JsonObject
+from efrit_budget.errors import JsonObject
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class CallEntry:
     page_start: int
     page_end: int
     delivered: str
-    page: JsonObject
+    page: str
+    """The facts on the page for programs, as JSON text."""
     tokens: int
     exact: int
     """The known tokens of images and other blocks, which are not estimated."""
@@ -44,7 +45,8 @@ class CallEntry:
     compressed_raw: int
     same_as: int | None
     lisp: str | None = None
-    todos: Json = None
+    todos: str | None = None
+    """The model's todo list as JSON text, if the call set it."""
     gist: str = ""
     """What came of the call in a few words for the person, such as "12 matches"."""
     ending: str | None = None

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from sqlite3 import Connection, Row
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.families import Family
 from efrit_budget.conversation import calls
 from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.conversation.tool_call import ToolCall
@@ -59,7 +59,7 @@ def _aside_ids(tool_use_id: str) -> tuple[str, str]:
     return tool_use_id + ASIDE, tool_use_id + chr(ord(ASIDE) + 1)
 
 
-def answer_unanswered(connection: Connection, session_id: str, clock: int) -> None:
+def answer_unanswered(connection: Connection, session_id: str, clock: int, family: Family) -> None:
     """Answer every tool use that has no result, as the API requires an answer to each.
 
     Results that belong to no turn are evicted.
@@ -71,7 +71,7 @@ def answer_unanswered(connection: Connection, session_id: str, clock: int) -> No
             if row["begun"]
             else f"{row['tool']} was not run."
         )
-        raw, key = estimate(text), (session_id, row["tool_use_id"])
+        raw, key = family.estimate(text), (session_id, row["tool_use_id"])
         columns: JsonObject = {
             "delivered": text,
             "raw": raw,
@@ -84,11 +84,11 @@ def answer_unanswered(connection: Connection, session_id: str, clock: int) -> No
     calls.evict_outside(connection, session_id)
 
 
-def point_to_late_result(
-    connection: Connection, session_id: str, tool_use_id: str, text: str
-) -> None:
+def point_to_late_result(connection: Connection, call: ToolCall, text: str, family: Family) -> None:
     """Let `text`, which names the late result, replace the latest set-aside answer at a rewrite."""
-    calls.point_latest(connection, session_id, _aside_ids(tool_use_id), text, estimate(text))
+    raw = family.estimate(text)
+    ids = _aside_ids(call.tool_use_id)
+    calls.point_latest(connection, call.session_id, ids, text, raw)
 
 
 def get_row(connection: Connection, call: ToolCall) -> Row | None:
@@ -115,5 +115,5 @@ def start(connection: Connection, call: ToolCall, owner: str) -> bool:
         return False
     if row is not None and row["ended"] is not None:  # it was answered without being run
         set_aside(connection, call.session_id, call.tool_use_id)
-    calls.start(connection, call, owner)
+    calls.save(connection, call, owner=owner, begun=time.time())
     return True

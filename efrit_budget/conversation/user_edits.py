@@ -64,7 +64,7 @@ class UserEdits:
 
         def edit(connection: Connection, row: Row, _clock: int) -> Columns:
             pinned = calls.sum_pinned(connection, session.id, row["tool_use_id"])
-            most = session.limits.of(Tier.TOOL_RESULTS) // 2
+            most = session.limits.tiers[Tier.TOOL_RESULTS] // 2
             if pinned + row["tokens"] > most:
                 raise ConflictError(
                     f"{handle(row['number'])} has {row['tokens']:,} tokens and {pinned:,} are "

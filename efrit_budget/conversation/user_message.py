@@ -34,7 +34,7 @@ def store(
     Return the window with its next handle, and a note for the person on each cut text.
     """
     window, blocks, notes = _fit_to_tier(connection, window, blocks, bounds)
-    raw = sum(block_estimate(block) for block in blocks)
+    raw = sum(block_estimate(block, bounds.family) for block in blocks)
     key = (window.session_id, window.turn, Phase.REQUEST)
     segments.insert(connection, Segment(*key, "user", valid_json(blocks), raw, raw, window.clock))
     return window, notes
@@ -52,10 +52,10 @@ def _fit_to_tier(
     """
     blocks = list(blocks)
     notes: list[str] = []
-    costs = [bounds.calibration.tokens(block_estimate(block)) for block in blocks]
+    costs = [bounds.block_cost(block) for block in blocks]
     texts = [index for index, block in enumerate(blocks) if block.get("type") == "text"]
     for index in sorted(texts, key=lambda index: -costs[index]):
-        over = sum(costs) - bounds.limits.of(Tier.USER_MESSAGE)
+        over = sum(costs) - bounds.limits.tiers[Tier.USER_MESSAGE]
         if over <= 0 or costs[index] <= LEAST_PAGE:
             break
         number, window = window.next_number, replace(window, next_number=window.next_number + 1)
@@ -75,6 +75,6 @@ def _note(tokens: int, sent: int, number: int, bounds: Bounds) -> str:
     """Return the note for the person that only `sent` characters of a text were sent."""
     return (
         f"The request's text of ~{tokens:,} tokens is more than its tier of "
-        f"{bounds.limits.of(Tier.USER_MESSAGE):,}: its first {sent:,} characters were sent, "
+        f"{bounds.limits.tiers[Tier.USER_MESSAGE]:,}: its first {sent:,} characters were sent, "
         f"the whole is stored as {handle(number)}."
     )

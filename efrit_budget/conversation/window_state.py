@@ -93,7 +93,7 @@ class WindowState:
         after_rewrite = min(total, window.kept + window.turn_tokens) if window.turn else total
         return {
             "tiers": {
-                str(tier): {"used": used[tier], "limit": bounds.limits.of(tier)} for tier in Tier
+                str(tier): {"used": used[tier], "limit": bounds.limits.tiers[tier]} for tier in Tier
             },
             "total": bounds.limits.total,
             "used": total,
@@ -119,7 +119,7 @@ def load_state(connection: Connection, window: Window, bounds: Bounds) -> Window
 def _summary(used: dict[Tier, int], total: int, bounds: Bounds) -> str:
     """Return the budget in one line for the person."""
     parts = [
-        f"{tier.replace('_', ' ')} {used[tier]:,}/{bounds.limits.of(tier):,}"
+        f"{tier.replace('_', ' ')} {used[tier]:,}/{bounds.limits.tiers[tier]:,}"
         for tier in Tier
         if tier is not Tier.RESPONSE
     ]

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import Calibration
+from efrit_budget.budget.families import CLAUDE
 from efrit_budget.errors import JsonObject
 
 
@@ -22,6 +23,8 @@ class Window:
     model: str | None = None
     endpoint: str | None = None
     """The endpoint of the latest request, as `Endpoint.as_text` stores it."""
+    family: str = CLAUDE
+    """The family of tokenizers in which the texts of the window are estimated."""
     client_system: str | None = None
     registered: str = "[]"
     tool_set: str | None = None
@@ -96,18 +99,23 @@ def save_use(
     )
 
 
-def calibration_of(connection: Connection, model: str, first: float) -> Calibration:
-    """Return a model's calibration, or a new one with the factor `first`."""
-    row = connection.execute("SELECT * FROM calibration WHERE model = ?", (model,)).fetchone()
+def calibration_of(
+    connection: Connection, model: str, first: float, provider: str = ""
+) -> Calibration:
+    """Return the calibration of a provider's model, or a new one with the factor `first`."""
+    statement = "SELECT * FROM calibration WHERE provider = ? AND model = ?"
+    row = connection.execute(statement, (provider, model)).fetchone()
     if row is None:
         return Calibration(first)
     return Calibration(row["factor"], row["samples"], row["error"], row["frame"])
 
 
-def save_calibration(connection: Connection, model: str, found: Calibration) -> None:
-    """Save the calibration of a model."""
+def save_calibration(
+    connection: Connection, model: str, found: Calibration, provider: str = ""
+) -> None:
+    """Save the calibration of a provider's model."""
     connection.execute(
-        "INSERT OR REPLACE INTO calibration (model, factor, samples, error, frame)"
-        " VALUES (?, ?, ?, ?, ?)",
-        (model, found.factor, found.samples, found.error, found.frame),
+        "INSERT OR REPLACE INTO calibration (provider, model, factor, samples, error, frame)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (provider, model, found.factor, found.samples, found.error, found.frame),
     )

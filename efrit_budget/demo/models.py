@@ -1,11 +1,10 @@
 """The models that the endpoint serves."""
 
 import re
-import tomllib
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from efrit_budget.budget.models import DEFAULT, TABLE, Model, model_named
+from efrit_budget.budget.models import Model, known_names, model_named
 from efrit_budget.errors import Json, JsonObject
 
 OLDER = re.compile(r"claude-(opus-4(-[0-6])?|sonnet-4(-\d)?|haiku-4(-\d)?)(-\d{8})?")
@@ -18,8 +17,7 @@ class Catalog:
     """The models of the table and older ones, and others by name, as they are in `default`."""
 
     def __init__(self, others: tuple[str, ...] = (), window: int | None = None) -> None:
-        table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-        self._names = [*(entry for entry in table if entry != DEFAULT), *others]
+        self._names = [*known_names(), *others]
         known = "|".join(map(re.escape, self._names))
         self._known = re.compile(rf"({known})(-\d{{8}}|-latest)?")
         self._window = window

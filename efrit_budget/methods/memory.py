@@ -18,7 +18,7 @@ from efrit_budget.memory.packs import (
     index_of,
 )
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.wire.method import Call, Lane, Method, Number, Params
+from efrit_budget.wire.method import Call, Lane, Method, Name, Number, Params
 
 FORMS: dict[str, Form] = {"markdown": Markdown(), "json": PackJson()}
 Side = Annotated[int, Field(ge=0, le=1_000)]
@@ -28,10 +28,10 @@ class ChoosingParams(Params):
     """The base of params that select observations; empty fields select all."""
 
     query: str = ""
-    project: str | None = None
-    scope: str | None = None
-    kind: str | None = None
-    tags: list[str] = Field(default_factory=list)
+    project: Name | None = None
+    scope: Name | None = None
+    kind: Name | None = None
+    tags: list[Name] = Field(default_factory=list)
 
     @property
     def filters(self) -> Filters:
@@ -72,11 +72,11 @@ class SaveParams(Params):
 
     title: str
     content: str
-    project: str = ""
-    kind: str = "note"
-    scope: str = "project"
+    project: Name = ""
+    kind: Name = "note"
+    scope: Name = "project"
     topic_key: str | None = None
-    tags: list[str] = Field(default_factory=list)
+    tags: list[Name] = Field(default_factory=list)
     importance: Annotated[float, Field(ge=0, le=1)] = 0.5
 
 

@@ -1,9 +1,9 @@
 """The `session/*` methods."""
 
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, create_model
 
@@ -55,6 +55,13 @@ class ResumeParams(SessionParams):
     """The params of `session/resume`."""
 
     take_over: bool = False
+    former_owner: Annotated[str, Field(max_length=64)] | None = None
+
+
+class ChangeLimitsParams(SessionParams):
+    """The params of `session/limits`."""
+
+    limits: LimitParams
 
 
 class SessionListParams(Params):
@@ -88,6 +95,8 @@ class SessionMethods:
         settings_for: SettingsFor,
         retention: Retention,
         secret_files: Sequence[str],
+        *,
+        resumed: Callable[[Session], None],
         ended: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -95,6 +104,7 @@ class SessionMethods:
         self._settings_for = settings_for
         self._retention = retention
         self._secret_files = secret_files
+        self._resumed = resumed
         self._ended = ended
 
     def methods(self) -> list[Method]:
@@ -102,6 +112,7 @@ class SessionMethods:
         return [
             Method("session/open", OpenParams, self._open, Lane.WRITING),
             Method("session/resume", ResumeParams, self._resume, Lane.WRITING),
+            Method("session/limits", ChangeLimitsParams, self._change_limits, Lane.WRITING),
             Method("session/list", SessionListParams, self._list),
             Method("session/status", StatusParams, self._status),
             Method("session/close", SessionParams, self._close, Lane.WRITING),
@@ -124,13 +135,23 @@ class SessionMethods:
         return self._begun(session, loaded.warnings)
 
     def _resume(self, params: ResumeParams, _: Call) -> Json:
-        session = self._store.resume(params.session_id, take_over=params.take_over)
+        session = self._store.resume(
+            params.session_id, take_over=params.take_over, former=params.former_owner
+        )
+        self._resumed(session)
         return self._begun(session)
+
+    def _change_limits(self, params: ChangeLimitsParams, _: Call) -> Json:
+        session = self._store.change_limits(
+            params.session_id, lambda limits: changed_limits(limits, params.limits)
+        )
+        return {**self._shown(session), "limits": session.limits.as_dict()}
 
     def _begun(self, session: Session, warnings: Sequence[str] = ()) -> Json:
         """Return the reply of `session/open` or `session/resume`; start to delete expired ones."""
         return {
             **self._shown(session),
+            "owner": self._store.owner,
             "warnings": [*warnings, *self._retention.begin()],
             "secret_files": list(self._secret_files),
         }
@@ -183,8 +204,19 @@ class SessionMethods:
 
 def choose_limits(loaded: LoadedSettings, wanted: LimitParams) -> Limits:
     """Return a session's limits: the client's, else the settings'."""
-    own = vars(loaded.settings.budget)
-    chosen = own | {name: value for name, value in wanted if value is not None}
+    return _merged(vars(loaded.settings.budget), wanted)
+
+
+def changed_limits(limits: Limits, wanted: LimitParams) -> Limits:
+    """Return other limits of a session: the client's, else its own.
+
+    With another total, its tiers keep their shares.
+    """
+    return _merged(limits.as_dict() | limits.shares(wanted.total or limits.total), wanted)
+
+
+def _merged(own: Mapping[str, Any], wanted: LimitParams) -> Limits:
+    chosen = {**own} | {name: value for name, value in wanted if value is not None}
     chosen["per_tool"] = own["per_tool"] | wanted.per_tool
     tiers = tier_sizes(chosen["total"], {tier: chosen.pop(tier) for tier in Tier})
     return Limits(tiers=tiers, **chosen)

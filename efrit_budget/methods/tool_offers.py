@@ -10,6 +10,7 @@ from pydantic import Field
 
 from efrit_budget.conversation import windows
 from efrit_budget.conversation.prefix import Offer
+from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.methods.params import SessionParams
 from efrit_budget.sessions.rows import Session
@@ -61,33 +62,44 @@ class Offers:
         ours = [offer for offer in self._own if offer.name not in session.denied]
         theirs = [
             Offer(tool["name"], tool["description"], tool["input_schema"])
-            for tool in self._registered(session)
+            for tool in json.loads(self._window(session).registered)
         ]
         return [*ours, *theirs]
 
     def misfits(self, session: Session, content: list[JsonObject]) -> list[JsonObject]:
-        """Return the uses of client tools whose input is invalid, each with its problem."""
-        schemas = {tool["name"]: tool["input_schema"] for tool in self._registered(session)}
+        """Return the uses of tools that are not there, and of client tools with invalid input.
+
+        Each has its problem.
+        """
+        window = self._window(session)
+        schemas = {tool["name"]: tool["input_schema"] for tool in json.loads(window.registered)}
         found: list[JsonObject] = []
         for block in content:
-            if block["type"] == "tool_use" and block["name"] in schemas:
+            if block["type"] != "tool_use" or block["name"] in self._own_names:
+                continue
+            if block["name"] in schemas:
                 problem = input_problem(schemas[block["name"]], block["input"])
-                if problem is not None:
-                    found.append({"tool_use_id": block["id"], "problem": problem})
+            else:
+                names = ", ".join(tool["name"] for tool in window.offered_tools())
+                problem = f"there is no such tool; there are: {names or 'none'}"
+            if problem is not None:
+                found.append({"tool_use_id": block["id"], "problem": problem})
         return found
 
-    def _registered(self, session: Session) -> list[JsonObject]:
+    def _window(self, session: Session) -> Window:
         with self._database.reading() as connection:
-            tools: list[JsonObject] = json.loads(windows.load(connection, session.id).registered)
-        return tools
+            return windows.load(connection, session.id)
+
+    @cached_property
+    def _own_names(self) -> set[str]:
+        return {tool.name for tool in self._registry}
 
     def _register(self, params: RegisterParams, _: Call) -> Json:
         """Replace the client's tools; if they changed, the next turn rewrites the window."""
         session = self._sessions.get_open(params.session_id)
         names = [tool.name for tool in params.tools]
-        own_names = {tool.name for tool in self._registry}
         for index, name in enumerate(names):
-            if name in own_names or name in names[:index]:
+            if name in self._own_names or name in names[:index]:
                 raise field_error(f"tools.{index}.name", f"two tools are named {name!r}")
             problem = schema_problem(params.tools[index].input_schema)
             if problem is not None:

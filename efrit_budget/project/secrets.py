@@ -1,7 +1,7 @@
 """Recognize files that are likely to hold secrets by their names."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from functools import cached_property
@@ -25,7 +25,7 @@ SIGNS = re.compile(r"\[.*?\]|[*?\[\]]")
 class Secrets:
     """The patterns of files that need the person's consent."""
 
-    patterns: Sequence[str] = PATTERNS
+    patterns: tuple[str, ...] = PATTERNS
 
     def holds(self, name: str) -> bool:
         """Return whether a file with this name or path is likely to hold secrets.
@@ -73,13 +73,6 @@ class Secrets:
     @property
     def _positive(self) -> list[str]:
         return [pattern.casefold() for pattern in self.patterns if not pattern.startswith("!")]
-
-    @property
-    def globs(self) -> list[str]:
-        """Globs that match every secret file, also exceptions, and all below paths with a slash."""
-        positive = [pattern for pattern in self.patterns if not pattern.startswith("!")]
-        paths = [pattern.removesuffix("/*") for pattern in positive if "/" in pattern]
-        return [f"**/{name}" for name in positive] + [f"**/{path}/**" for path in paths]
 
 
 def _any_of(regexes: Iterable[str]) -> re.Pattern[str]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from efrit_budget.budget.figures import shortened
 from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost
 
@@ -52,7 +51,9 @@ def with_footer(text: str, terms: Terms) -> tuple[str, int]:
         line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
         whole = f"{text}{line_end}{blank}{line}{FOOTER_SIGN}{tokens:,} tokens"
         if terms.remaining is not None:
-            whole += f" · {shortened(max(0, terms.remaining - tokens))} left"
+            left = max(0, terms.remaining - tokens)
+            rounded = f"{left // 1000}k" if left >= 10_000 else f"{left // 100 / 10:.1f}k"
+            whole += f" · {left if left < 1000 else rounded} left"
         return whole
 
     return state_own_cost(write, terms.cost, terms.allowance)

@@ -89,18 +89,18 @@ def decode_limits(text: str) -> Limits:
 # One session
 
 
-def find(connection: Connection, session_id: str) -> Session | None:
-    """Return the session with this id, or None."""
-    row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    return None if row is None else _session(row)
+def exists(connection: Connection, session_id: str) -> bool:
+    """Return whether there is a session with this id."""
+    found = connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,))
+    return found.fetchone() is not None
 
 
 def get(connection: Connection, session_id: str) -> Session:
     """Return the session with this id; raise if there is none."""
-    found = find(connection, session_id)
-    if found is None:
+    row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    if row is None:
         raise _not_found(session_id)
-    return found
+    return _session(row)
 
 
 def _not_found(session_id: str) -> SessionNotFoundError:
@@ -143,6 +143,11 @@ def update(connection: Connection, session_id: str, **columns: Json) -> None:
     )
     if not changed.rowcount:
         raise _not_found(session_id)
+
+
+def set_limits(connection: Connection, session_id: str, limits: Limits) -> None:
+    """Store other limits of a session; raise if it was deleted meanwhile."""
+    update(connection, session_id, limits=encode_limits(limits))
 
 
 def next_number(connection: Connection, session_id: str, counter: str) -> int:

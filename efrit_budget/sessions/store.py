@@ -58,11 +58,11 @@ class SessionStore:
         if session_id is not None:
             delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
-            found = None if session_id is None else rows.find(connection, session_id)
-            if found is not None:
+            if session_id is not None and rows.exists(connection, session_id):
+                found = rows.get(connection, session_id)
                 _require_root(found, root)
                 if other_limits:
-                    rows.update(connection, found.id, limits=rows.encode_limits(limits))
+                    rows.set_limits(connection, found.id, limits)
                 if self._rival(connection, found.id) is None:
                     rows.update(connection, found.id, owner=self._owner.name)
                 return _reopen(connection, found.id)
@@ -71,15 +71,24 @@ class SessionStore:
             rows.update(connection, chosen, owner=self._owner.name)
             return rows.get(connection, chosen)
 
-    def resume(self, session_id: str, *, take_over: bool = False) -> Session:
+    @property
+    def owner(self) -> str:
+        """The mark of this process as the owner of sessions."""
+        return self._owner.name
+
+    def resume(
+        self, session_id: str, *, take_over: bool = False, former: str | None = None
+    ) -> Session:
         """Open a session again, closed or not.
 
-        Raise if another live process works in it, unless it is to be taken over.
+        Raise if another live process works in it, unless it is to be taken over, or the mark of
+        that process is `former`.
         """
         delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
             rows.get(connection, session_id)
-            if not take_over:
+            is_former = former is not None and rows.owner_of(connection, session_id) == former
+            if not (take_over or is_former):
                 self._require_no_rival(connection, session_id)
             rows.update(connection, session_id, owner=self._owner.name)
             return _reopen(connection, session_id)
@@ -123,6 +132,13 @@ class SessionStore:
         """Return the sessions of a root, or of all roots, most recently used first."""
         with self._database.reading() as connection:
             return rows.list_used(connection, root, include_closed=include_closed)
+
+    def change_limits(self, session_id: str, change: Callable[[Limits], Limits]) -> Session:
+        """Give a session the limits that `change` makes of its own."""
+        with self._database.writing() as connection:
+            limits = rows.get(connection, session_id).limits
+            rows.set_limits(connection, session_id, change(limits))
+            return rows.get(connection, session_id)
 
     def close(self, session_id: str) -> Session:
         """Close a session; its contents stay."""
@@ -168,7 +184,7 @@ def _unused_id(connection: Connection) -> str:
     """Return a random id that no session has."""
     while True:
         chosen = "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
-        if rows.find(connection, chosen) is None:
+        if not rows.exists(connection, chosen):
             return chosen
 
 

@@ -81,19 +81,15 @@ class Database:
     def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
         """Run the block in a transaction; commit at its end, roll back if it raises.
 
-        Wait for other writers for `within_ms`, or as long as the settings say; then raise.
+        The block may itself roll back. Wait for other writers for `within_ms`, or as long as the
+        settings say; then raise.
         """
-        with self.trying(within_ms) as connection:
-            yield connection
-            connection.execute("COMMIT")
-
-    @contextmanager
-    def trying(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
-        """Run the block in a transaction for writing; roll it back unless the block commits it."""
         with self.alone(within_ms) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")

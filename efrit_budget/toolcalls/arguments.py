@@ -28,8 +28,9 @@ def parse(tool: Tool, call: ToolCall, offered: str | None) -> Arguments | Outcom
     if offered is not None and counted is not None and counted not in values:
         found = next((one for one in json.loads(offered) if one["name"] == tool.name), None)
         members = found["input_schema"]["properties"] if found else {}
-        if counted in members:
-            values[counted] = members[counted]["default"]
+        suggested = members.get(counted, {})
+        if "default" in suggested:
+            values[counted] = suggested["default"]
     token = values.get("continuation_token")
     if isinstance(token, str):
         return Arguments.model_construct(continuation_token=token)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from efrit_budget.budget.tiers import Tier
-from efrit_budget.conversation.blocks import block_estimate
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.images import ImageError, prepare
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.project import Project, open_beneath
+from efrit_budget.project.stamps import stamp_of
 from efrit_budget.project.text.reading import NoFileError, Opened, Text, opened
 from efrit_budget.tools.layout.lines import Spot, Stretch, Until, forward
 from efrit_budget.tools.sizes import counted
@@ -36,6 +36,8 @@ class Attachment:
     """
 
     path: str
+    stamp: str | None = None
+    """The stamp of the file whose text is attached; None for a buffer's text and for images."""
     blocks: Sequence[JsonObject] = field(default_factory=list)
     tokens: int = 0
     facts: str = ""
@@ -58,7 +60,7 @@ class Attacher:
 
     def attach(self, paths: Sequence[str], beside: Sequence[str]) -> list[Attachment]:
         """Attach files beside the texts of a message; each gets its share of the room left."""
-        limit = self.bounds.limits.of(Tier.USER_MESSAGE)
+        limit = self.bounds.limits.tiers[Tier.USER_MESSAGE]
         taken = sum(map(self.bounds.cost, beside))
         room = max(limit - taken, limit // LEAST_SHARE)
         made: list[Attachment] = []
@@ -66,9 +68,6 @@ class Attacher:
             made.append(self._attach(path, room // (len(paths) - index)))
             room -= made[-1].tokens
         return made
-
-    def _cost(self, block: JsonObject) -> int:
-        return self.bounds.calibration.tokens(block_estimate(block))
 
     def _attach(self, path: str, room: int) -> Attachment:
         try:
@@ -97,14 +96,15 @@ class Attacher:
         )
         heading = f"[Attached file {path}, {facts}, ~{counted(tokens, 'token')}:]"
         block: JsonObject = {"type": "text", "text": "\n".join((heading, *lines))}
-        return Attachment(path, [block], tokens, facts, cut=stretch.next is not None)
+        stamp = None if text.modified_ns is None else stamp_of(text.size, text.modified_ns)
+        return Attachment(path, stamp, [block], tokens, facts, cut=stretch.next is not None)
 
     def _image(self, found: Opened, room: int) -> Attachment:
         """Return an image; raise if the file is no image, or if there is no room."""
         located = found.located
         if not getattr(found.content, "is_image", False):
             raise NotAttachedError("it holds no text, and is no image")
-        needed = self._cost({"type": "image"})
+        needed = self.bounds.block_cost({"type": "image"})
         if room < needed:
             raise NotAttachedError(
                 f"an image takes up to {needed:,} tokens, and the message has room for {room:,}"
@@ -120,7 +120,8 @@ class Attacher:
         label = f"[Attached image {located.shown}, {facts}, ~{counted(needed, 'token')}:]"
         heading: JsonObject = {"type": "text", "text": label}
         blocks = [heading, image.block()]
-        return Attachment(located.shown, blocks, sum(map(self._cost, blocks)), facts)
+        tokens = sum(map(self.bounds.block_cost, blocks))
+        return Attachment(located.shown, blocks=blocks, tokens=tokens, facts=facts)
 
 
 def _facts(text: Text, stretch: Stretch) -> str:

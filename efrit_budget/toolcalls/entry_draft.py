@@ -4,13 +4,14 @@ To deliver a result takes long. So a draft of the entry is made while other call
 is written only if the window has not changed meanwhile.
 """
 
+import json
 import sqlite3
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
-from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import dearest
 from efrit_budget.characters import one_line_each, sound_text
 from efrit_budget.conversation import calls, tool_uses, windows
@@ -18,7 +19,7 @@ from efrit_budget.conversation.compressed_line import compressed_line, line_of_s
 from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.conversation.tool_call import CallEntry, ToolCall
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import deliver
@@ -30,7 +31,7 @@ from efrit_budget.results.tokens import handle
 from efrit_budget.sessions.rows import Session
 from efrit_budget.toolcalls.allowance import Allowance
 from efrit_budget.tools.base import Outcome, Status
-from efrit_budget.tools.sizes import counted, singular
+from efrit_budget.tools.sizes import singular
 
 FIGURES = attrgetter("turn", "in_prompt", "kept", "turn_tokens")
 """The figures of a window that the delivered text states."""
@@ -87,7 +88,9 @@ class EntryDraft:
         self._delivery = deliver(ended.body, self.number, self._offset, terms, self._notes)
         if changed:
             self._delivery.page["changed_since"] = changed
-        self._full_copy = self._find_full_copy(connection)
+        shows = ended.produced.outcome.status is Status.SUCCESS
+        self._sought = (self._blob if shows else None, self._delivery.start, self._delivery.end)
+        self._full_copy = calls.find_full_copy(connection, self._window, *self._sought)
         self.entry = self._make_entry()
 
     def _stored_blob(self, connection: sqlite3.Connection) -> str:
@@ -106,7 +109,7 @@ class EntryDraft:
                 if self._ended.new
                 else self._stored_blob(connection) == self._blob
             )
-            and self._find_full_copy(connection) == self._full_copy
+            and calls.find_full_copy(connection, window, *self._sought) == self._full_copy
         )
 
     def write(
@@ -117,6 +120,7 @@ class EntryDraft:
         A result that comes after the conversation has gone on without it stays out of the window.
         """
         call, new, clock = self._ended.call, self._ended.new, window.clock + 1
+        bounds = self._ended.allowance.bounds
         if row is not None and row["ended"] is not None:  # it was answered without this result
             tool_uses.set_aside(connection, call.session_id, call.tool_use_id)
             row = None
@@ -133,8 +137,9 @@ class EntryDraft:
         else:
             results.put(connection, call.session_id, self.number, call.tool, new)
         state = PieceState.FULL if in_window else PieceState.GONE
-        calls.insert(connection, call, self.entry, clock, state)
-        cost = self.entry.tokens + self._ended.allowance.bounds.around_a_result
+        ended: JsonObject = {"ended": time.time(), "state": state, "last_use": clock}
+        calls.save(connection, call, **vars(self.entry), **ended)
+        cost = self.entry.tokens + bounds.around_a_result
         windows.save_use(
             connection,
             call.session_id,
@@ -145,7 +150,7 @@ class EntryDraft:
         if is_late:
             name = handle(self.number)
             line = own(f"[{name}: its result came late; recall_result {name} brings it]")
-            tool_uses.point_to_late_result(connection, call.session_id, call.tool_use_id, line)
+            tool_uses.point_to_late_result(connection, call, line, bounds.family)
 
     # Making the entry
 
@@ -165,7 +170,7 @@ class EntryDraft:
             compressed = compressed_line(self.number, delivery.tokens, produced.summary)
             if ended.allowance.bounds.cost(compressed) >= delivery.tokens:
                 compressed = delivery.text
-        message = produced.outcome.message
+        message, family = produced.outcome.message, ended.allowance.bounds.family
         shows_content = self._offset == 0 and same_as is None and delivery.end > 0
         return CallEntry(
             status=str(produced.outcome.status),
@@ -174,30 +179,31 @@ class EntryDraft:
             page_start=delivery.start,
             page_end=delivery.end,
             delivered=delivery.text,
-            page=delivery.page,
+            page=json.dumps(delivery.page),
             tokens=delivery.tokens,
             exact=ended.body.content_tokens if shows_content else 0,
-            raw=estimate(delivery.text),
+            raw=family.estimate(delivery.text),
             compressed=compressed,
-            compressed_raw=estimate(compressed),
+            compressed_raw=family.estimate(compressed),
             same_as=same_as,
             lisp=None if produced.lisp is None else sound_text(produced.lisp),
-            todos=produced.todos,
+            todos=None if produced.todos is None else json.dumps(produced.todos),
             gist=sound_text(self._count_items() if produced.gist is None else produced.gist),
             ending=produced.ending,
         )
 
     def _count_items(self) -> str:
         """Return the number of items, such as "3 of 12 matches"; "" for a text shown whole."""
-        body, delivery = self._ended.body, self._delivery
-        shown, total = body.count(delivery.start, delivery.end), body.whole_count
+        body, page = self._ended.body, self._delivery.page
+        shown, total = page["returned"], page["total"]
         if self._ended.produced.outcome.status is not Status.SUCCESS:
             return ""
         if body.data.get(body.noun) == []:
             return f"no {body.noun}"
+        noun = singular(body.noun) if total == 1 else body.noun
         if shown < total:
-            return f"{shown:,} of {counted(total, singular(body.noun), body.noun)}"
-        return counted(total, singular(body.noun), body.noun) if body.items else ""
+            return f"{shown:,} of {total:,} {noun}"
+        return f"{total:,} {noun}" if body.items else ""
 
     def _terms(
         self, content_tokens: int = 0, budget_line: Callable[[int], str] | None = None
@@ -227,15 +233,6 @@ class EntryDraft:
             budget_line,
             price,
             rough,
-        )
-
-    def _find_full_copy(self, connection: sqlite3.Connection) -> int | None:
-        """Return the number of a result in the window that has this text in full, or None."""
-        delivery, status = self._delivery, self._ended.produced.outcome.status
-        if status is not Status.SUCCESS or delivery.end == delivery.start:
-            return None
-        return calls.find_full_copy(
-            connection, self._window, self._blob, delivery.start, delivery.end
         )
 
 

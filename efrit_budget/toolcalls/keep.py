@@ -9,6 +9,8 @@ from efrit_budget.characters import sound_text
 from efrit_budget.conversation import tool_uses, windows
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import JsonObject
+from efrit_budget.project.paths import shown_name
+from efrit_budget.project.stamps import stamp_of
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.store import RecentBodies
@@ -101,8 +103,8 @@ def _envelope(entry: sqlite3.Row | JsonObject, body: Body, *, with_data: bool) -
     """Return the JSON reply to a tool call, from a stored row or a new entry."""
     envelope: JsonObject = {"status": entry["status"]}
     if with_data:
-        page = entry["page"] if isinstance(entry["page"], dict) else json.loads(entry["page"])
-        envelope["data"] = body.data_of(entry["page_start"], entry["page_end"]) | page
+        data = body.data_of(entry["page_start"], entry["page_end"])
+        envelope["data"] = data | json.loads(entry["page"])
     envelope |= {
         "text": entry["delivered"],
         "handle": handle(entry["number"]),
@@ -113,4 +115,8 @@ def _envelope(entry: sqlite3.Row | JsonObject, body: Body, *, with_data: bool) -
     if entry["message"]:
         envelope["message"] = entry["message"]
     envelope |= {name: entry[name] for name in ("gist", "ending") if entry[name]}
+    if len(body.sources) == 1:
+        source = body.sources[0]
+        stamp = stamp_of(source.size, source.modified_ns)
+        envelope["source"] = {"path": shown_name(source.path), "stamp": stamp}
     return envelope

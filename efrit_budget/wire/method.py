@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from efrit_budget.errors import InvalidParamsError, Json, JsonObject, invalid_params
 from efrit_budget.wire.call import Call, Lane
@@ -23,26 +23,15 @@ def as_object(value: Json) -> Json:
 
 Members = Annotated[JsonObject, BeforeValidator(as_object)]
 """An object, such as a tool's arguments; null and [] are read as an empty object."""
-NAMES = (
-    *("session_id", "tool_use_id", "name", "model", "continuation_token", "confirm_id"),
-    *("tool", "checkpoint", "project", "scope", "kind", "tags"),
-)
-"""The fields that name something: a lone surrogate is refused in names, but replaced in texts."""
+Name = Annotated[str, Field(max_length=1_000)]
+"""A name that is stored. Like every text with a bound, it cannot hold a lone surrogate; in other
+texts, these are replaced."""
 
 
 class Params(BaseModel):
     """The base of all params; unknown fields are rejected by name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    @field_validator(*NAMES, check_fields=False)
-    @classmethod
-    def _is_whole(cls, value: Any) -> Any:
-        """Raise if a name has a lone surrogate, which JSON can write but UTF-8 cannot."""
-        for name in value if isinstance(value, list) else [value]:
-            if isinstance(name, str) and any("\ud800" <= letter <= "\udfff" for letter in name):
-                raise ValueError("it holds half of a character (a lone surrogate)")
-        return value
 
 
 class NoParams(Params):

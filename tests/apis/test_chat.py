@@ -132,6 +132,16 @@ def test_a_reply_whose_reasoning_is_gone_has_a_blank_in_its_place(
     assert client.messages[1]["reasoning_content"] == " "
 
 
+def test_a_reply_without_tool_calls_has_a_blank_for_its_reasoning_too(
+    chat_client: ChatClient,
+) -> None:
+    client = chat_client("reasoning-back")
+    with_a_tool(client)
+    client.end(text("Blue."))
+    client.begin("And now?")
+    assert client.messages[-2]["reasoning_content"] == " "
+
+
 def test_reasoning_is_kept_and_stays_here_where_it_does_not(chat_client: ChatClient) -> None:
     client = chat_client()
     with_a_tool(client, THOUGHT)
@@ -183,6 +193,19 @@ def test_short_ids_are_nine_letters_and_digits_and_still_pair(chat_client: ChatC
     with_a_tool(client)
     (call,) = client.messages[1]["tool_calls"]
     assert re.fullmatch("[a-zA-Z0-9]{9}", call["id"])
+    assert client.messages[2]["tool_call_id"] == call["id"]
+
+
+def test_an_id_longer_than_40_characters_is_shortened_and_still_pairs(
+    chat_client: ChatClient,
+) -> None:
+    client = chat_client()
+    client.begin("Look.")
+    client.end(tool_use("chatcmpl-tool-" + "0" * 32, "eval_sexp"))
+    client.record("chatcmpl-tool-" + "0" * 32, "It is blue.")
+    client.begin()
+    (call,) = client.messages[1]["tool_calls"]
+    assert len(call["id"]) <= 40
     assert client.messages[2]["tool_call_id"] == call["id"]
 
 

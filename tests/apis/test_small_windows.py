@@ -100,6 +100,28 @@ def test_few_tools_are_offered_in_short_where_there_is_little_room(
     assert (client.system[0]["content"] == "Be brief.") == is_small
 
 
+def test_a_tool_whose_schema_suggests_no_count_runs_in_a_small_window(
+    chat_client: ChatClient,
+) -> None:
+    client = chat_client(window=8_192, configured={"tools.deny": []})
+    client.request["small_window"] = {**FEW, "tools": ["project_files"]}
+    client.begin("Look.")
+    envelope = client.call_tool("project_files")
+    assert envelope["status"] == "success"
+    assert "README.md" in envelope["text"]
+
+
+def test_a_use_of_a_tool_that_is_not_there_is_told_the_tools_that_were_offered(
+    chat_client: ChatClient,
+) -> None:
+    client = chat_client(window=8_192)
+    client.request["small_window"] = FEW
+    client.begin("Look.")
+    (misfit,) = client.end(tool_use("one", "findFile"))["misfits"]
+    assert misfit["tool_use_id"] == "one"
+    assert misfit["problem"] == "there is no such tool; there are: file_info, recall_result"
+
+
 def test_a_long_session_in_a_small_window_stays_within_it(chat_client: ChatClient) -> None:
     client = chat_client(window=8_192)
     client.request["small_window"] = FEW

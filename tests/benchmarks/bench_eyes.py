@@ -21,7 +21,7 @@ from tests.benchmarks.table import Row
 from tests.benchmarks.tokenizers_real import count
 from tests.sidecar import SERVE, Sidecar
 
-ROUNDS = 9
+ROUNDS, FIRST_ROUNDS = 9, 5
 MODELS = "[default]\nwindow = 10_000_000\nfactor = 1.0\n"
 """The tokenizer at hand is one of those that our estimate is fitted to."""
 ENDLESS = {"total": 9_000_000, "response": 1_000}
@@ -110,18 +110,16 @@ def _searching(eyes: Eyes, root: Path, files: str, pages: list[float]) -> Iterat
     rg = str(ripgrep.find(prefer_system=False))
     bare = [rg, "--no-config", "--line-number", "-F", RARE, "."]
     _output(bare, root)
-    once = _milliseconds(lambda: eyes.call("search_content", pattern=RARE, literal=True))
     ours, reference = _taking_turns(
         lambda: eyes.call("search_content", pattern=RARE, literal=True),
         lambda: _output(bare, root),
     )
     yield _against(f"search_content, rare literal, {files} files", ours, reference, 1.5, 10)
-    yield Row(
-        "… the first time in two minutes, with the look for secret files",
-        f"{once:.1f} ms",
-        f"{reference:.1f} ms",
-        f"{once / reference:.2f}x",
-    )
+    times = [
+        (_first(root), _milliseconds(lambda: _output(bare, root))) for _ in range(FIRST_ROUNDS)
+    ]
+    first, reference = (statistics.median(column) for column in zip(*times, strict=True))
+    yield _ratio("… the first time in two minutes", first, reference, 1.6)
     for what, arguments, pattern in (
         ("common regex", {"pattern": COMMON_PATTERN}, ["-e", COMMON_PATTERN]),
         (
@@ -141,6 +139,15 @@ def _searching(eyes: Eyes, root: Path, files: str, pages: list[float]) -> Iterat
             f"search_content, {what}, {files} files ({total:,} matches)", ours, reference, 1.5, 20
         )
         pages.append(eyes.next_page("search_content", found))
+
+
+def _first(root: Path) -> float:
+    """Return the milliseconds of the first search of a repository, after one elsewhere."""
+    with Sidecar(command=SERVE) as sidecar, tempfile.TemporaryDirectory() as elsewhere:
+        sidecar.request("initialize", client={"name": "bench"}, protocol_version=1)
+        Eyes(sidecar, Path(elsewhere)).call("search_content", pattern=RARE, literal=True)
+        eyes = Eyes(sidecar, root)
+        return _milliseconds(lambda: eyes.call("search_content", pattern=RARE, literal=True))
 
 
 def _listing(eyes: Eyes, root: Path, files: str, pages: list[float]) -> Iterator[Row]:

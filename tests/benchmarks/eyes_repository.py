@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.benchmarks.packages import CACHE
 from tests.benchmarks.session_repository import repository
-from tests.benchmarks.tokenizers_real import CACHE
 
 LARGE = CACHE / "eyes-repository-1"
 LARGE_FILES = 100_000

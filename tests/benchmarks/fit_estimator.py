@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from efrit_budget.budget import estimate as estimator
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import PATTERNS, Pairs, count_patterns, ones
-from efrit_budget.budget.words import CONTINUING, divided, known_words, parted
+from efrit_budget.budget.words import CONTINUING, divided, known_words
 from tests.benchmarks import fit_classes
 from tests.benchmarks.corpora import Chunk, build
 from tests.benchmarks.corpora_languages import language_texts
@@ -67,7 +67,7 @@ def listed_words(chunks: Sequence[Chunk], real: Sequence[int]) -> list[str]:
     use: dict[str, float] = defaultdict(float)
     for chunk, tokens in zip(chunks, real, strict=True):
         bones = chunk.text.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
-        for word, times in Counter(parted(bones)[1].decode("ascii").split()).items():
+        for word, times in Counter(divided(bones).all.decode("ascii").split()).items():
             use[word] += times / tokens
     whole = claude_words()
     known = [word for word in sorted(use, key=lambda word: -use[word]) if word in whole]
@@ -245,8 +245,9 @@ def pairs(*packed: str) -> Pairs:
 
 def pair_counts(pairs: Pairs, coded: bytes) -> Numbers:
     """Count how often each pair of classes occurs."""
-    codes = np.frombuffer(pairs.codes(coded), np.uint8)
-    return np.bincount(codes, minlength=256).astype(np.float64)
+    first = np.frombuffer(coded[:-1].translate(pairs.first), np.uint8)
+    second = np.frombuffer(coded[1:].translate(pairs.second), np.uint8)
+    return np.bincount(first | second, minlength=256).astype(np.float64)
 
 
 def features(text: str) -> tuple[Numbers, float]:

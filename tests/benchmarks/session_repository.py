@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.benchmarks.corpora_files import files_by_kind
 from tests.benchmarks.corpora_git import births, commit, grown, histories
 from tests.benchmarks.corpora_texts import read, stable
-from tests.benchmarks.tokenizers_real import CACHE
+from tests.benchmarks.packages import CACHE
 
 FILES = 10_000
 COMMITS = 60

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from tests.benchmarks.packages import CACHE
 from tests.benchmarks.session_repository import FOLDER, repository
 from tests.benchmarks.session_results import Made, Maker
-from tests.benchmarks.tokenizers_real import CACHE, claude
+from tests.benchmarks.tokenizers_real import claude
 
 TURNS = 300
 THINKING = 800

@@ -15,7 +15,6 @@ from efrit_budget.budget.calibration import (
     output_size,
     true_prompt_size,
 )
-from efrit_budget.budget.figures import shortened
 from efrit_budget.errors import Json
 
 USAGE = {"input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3}
@@ -184,20 +183,3 @@ def test_the_wire_has_rounded_figures() -> None:
         "recent_error": 0.0123,
         "frame": 11.3,
     }
-
-
-@pytest.mark.parametrize(
-    ("tokens", "shown"),
-    [
-        (0, "0"),
-        (999, "999"),
-        (1_000, "1.0k"),
-        (1_099, "1.0k"),
-        (1_100, "1.1k"),
-        (9_999, "9.9k"),
-        (10_000, "10k"),
-        (57_999, "57k"),
-    ],
-)
-def test_a_count_is_shortened_and_never_rounded_up(tokens: int, shown: str) -> None:
-    assert shortened(tokens) == shown

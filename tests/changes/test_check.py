@@ -35,14 +35,21 @@ def problem(hands: Hands, path: str) -> str:
 
 
 def test_a_file_is_told_with_its_real_path(hands: Hands) -> None:
-    (hands.project / "a.txt").write_text("a")
+    file = hands.project / "a.txt"
+    file.write_text("a")
+    found = file.stat()
     assert checked(hands, "./sub/../a.txt") == {
         "path": "a.txt",
-        "file": str(hands.project / "a.txt"),
+        "file": str(file),
         "exists": True,
         "is_file": True,
         "secret": False,
         "problem": None,
+        "size": 1,
+        "stamp": f"1-{found.st_mtime_ns}",
+        "modified": list(divmod(found.st_mtime_ns, 10**9)),
+        "writable": True,
+        "lock": None,
     }
 
 

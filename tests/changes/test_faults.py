@@ -47,7 +47,7 @@ def test_what_cannot_be_put_back_on_a_full_disk_stays_as_it_is(
     before = tree(small_disk)
     error = hands.error("undo", number=number)
     assert error.code == FAILED
-    assert error.message == "a cannot be put back: No space left on device"
+    assert error.message == "a cannot be written: No space left on device"
     assert tree(small_disk) == before
     assert hands.now(number) == "as_left"
     (small_disk / "filling").unlink()
@@ -157,9 +157,9 @@ def test_a_file_in_a_folder_that_may_not_be_written_is_not_put_back(as_others: H
     folder.chmod(0o500)
     before = tree(as_others.project)
     for number, told in (
-        (edited, "closed/a cannot be put back"),
+        (edited, "closed/a cannot be written"),
         (created, "closed/c cannot be removed"),
-        (renamed, "b cannot be moved back to closed/b"),
+        (renamed, "b cannot be renamed to closed/b"),
     ):
         error = as_others.error("undo", number=number)
         assert error.code == FAILED

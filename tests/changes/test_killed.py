@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +14,13 @@ from typing import Any
 import pytest
 
 from tests.changes.hands import FAILED, Hands, tree
+from tests.changes.test_writing import replace, stamp
 from tests.connection import TIMEOUT, RpcError
 from tests.processes import until
 from tests.sidecar import Sidecar
 from tests.soak import stride
 
-SCRATCH = ".efrit-undo-"
+SCRATCH = re.compile(r"\.efrit-(undo|write)-")
 BEFORE = {"edited": b"one\n", "deleted": b"two\n", "renamed": b"three\n", "both": b"four\n"}
 AFTER = {
     "edited": b"ONE\n",
@@ -70,7 +72,7 @@ class Surviving:
 def require_whole(project: Path) -> None:
     """Fail unless each file has all of its old or all of its new contents."""
     for name, (_, held) in tree(project).items():
-        if isinstance(held, bytes) and SCRATCH not in name:
+        if isinstance(held, bytes) and not SCRATCH.search(name):
             assert held in (BEFORE.get(name), AFTER.get(name)), name
 
 
@@ -155,6 +157,36 @@ def test_killed_at_any_change_of_an_undo_a_sidecar_leaves_every_file_whole(
     assert number > 15
 
 
+@pytest.mark.soak
+def test_killed_at_any_change_of_a_write_a_sidecar_leaves_every_file_whole(
+    hands: Hands, armed: Path
+) -> None:
+    for number in itertools.count(1, stride(12)):
+        start(hands.project)
+        before = tree(hands.project)
+        planned: list[dict[str, Any]] = [
+            {**one, "stamp": stamp(hands.project / one["path"])}
+            for one in FILES
+            if one["path"] != "both"
+        ]
+        for one in planned:
+            if one["kind"] in ("edit", "create"):
+                one["replace"] = replace(AFTER[one["path"]], 0, len(BEFORE.get(one["path"], b"")))
+        with dying(number, "changing", armed) as sidecar:
+            armed.touch()
+            calls = Surviving(sidecar, hands, require_whole)
+            made = calls("write", tool_use_id=hands.use(), tool="t", files=planned)["changes"]
+        assert {one["state"] for one in made} == {"done"}
+        assert (hands.project / "edited").read_bytes() == AFTER["edited"]
+        assert (hands.project / "made/renamed").read_bytes() == BEFORE["renamed"]
+        for one in reversed(made):
+            hands("undo", number=one["number"])
+        assert tree(hands.project) == before
+        if not calls.died:
+            break
+    assert number > 10
+
+
 # While much is written
 
 
@@ -193,7 +225,7 @@ def test_killed_while_it_puts_a_large_file_back_a_sidecar_leaves_it_whole(
     file, content = large
 
     def is_being_put_back() -> bool:
-        return any(SCRATCH in entry.name for entry in hands.project.iterdir())
+        return any(SCRATCH.search(entry.name) for entry in hands.project.iterdir())
 
     number = hands.edit("large", b"small")
     with Sidecar() as other:

@@ -29,6 +29,24 @@ def test_every_kind_of_change_is_made_again_in_its_order(hands: Hands) -> None:
         assert tree(hands.project) == after
 
 
+def _to_report(hands: Hands) -> list[int]:
+    return [one["number"] for one in hands("list")["changes"] if one["to_report"]]
+
+
+def test_what_the_person_takes_back_is_to_be_reported_until_it_was(hands: Hands) -> None:
+    numbers = [hands.create(name, name) for name in ("a", "b", "c")]
+    for number in numbers:
+        hands("undo", number=number, by_person=number != numbers[2])
+    assert _to_report(hands) == numbers[:2]
+    hands("reported", numbers=numbers[:1])
+    hands("redo", number=numbers[0], by_person=True)
+    assert _to_report(hands) == numbers[:2]
+    hands("redo", number=numbers[1], by_person=True)
+    assert _to_report(hands) == numbers[:1], "the model knows the state that it is in again"
+    hands("undo", number=numbers[0])
+    assert _to_report(hands) == [], "the model undid it itself"
+
+
 def test_permissions_come_back_too(hands: Hands) -> None:
     (hands.project / "run").write_text("a")
     (hands.project / "run").chmod(0o755)

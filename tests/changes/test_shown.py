@@ -24,6 +24,7 @@ def test_changes_are_listed_with_how_their_files_stand_the_latest_last(hands: Ha
         "path": "a",
         "to": None,
         "state": "done",
+        "to_report": False,
         "added": 2,
         "removed": 1,
         "now": "as_left",

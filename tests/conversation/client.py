@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from efrit_budget.app import Application, open_application
+from efrit_budget.budget.families import CLAUDE, Family, family_named
+from efrit_budget.budget.models import model_named
 from efrit_budget.settings.load import load
 from efrit_budget.tools import catalog
 from tests.databases import copy_template
@@ -79,6 +81,7 @@ class Client:
         self.system: list[Block] = []
         self.tools: list[Block] = []
         self.begun: dict[str, Any] = {}
+        self.family_changes = 0
         self._ids = itertools.count(1)
         opened = self.app.call(
             "session/open", {"root": str(self.root), "session_id": "twin", "limits": limits}
@@ -212,6 +215,11 @@ class Client:
     def factor(self) -> float:
         """Return the factor by which estimates become the model's tokens."""
         return float(self.budget()["calibration"]["factor"])
+
+    def family(self) -> Family:
+        """Return the family in which the texts of the window are estimated."""
+        model = self.budget()["calibration"]["model"]
+        return family_named(CLAUDE if model is None else model_named(model).family)
 
     def limits(self) -> dict[str, int]:
         """Return the session's limits by name."""

@@ -8,25 +8,26 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import EfritError
 from tests.conversation.api_rules import violations
 from tests.conversation.client import MODEL, Block, Client
 from tests.conversation.ledger import THINKING, Count, Rate, Reply, recount
 from tests.conversation.recalled import SAME
 
-TIMES = re.compile(r'"(created|touched|ended|begun|last_turn)": [0-9.e+]+')
+VARYING = re.compile(r'"(created|touched|ended|begun|last_turn)": [0-9.e+]+|"(owner)": "[0-9a-f]+"')
 LEAST = 50
 PER_TOOL_DEFAULT = 8_000
+MOST_ROUNDED_UP = 8
+"""The most tokens that a change of the family adds to the estimate of a result."""
 
 
 def timeless(value: Any) -> str:
-    """Return an answer as JSON without times."""
+    """Return an answer as JSON without times, and without the mark of the process."""
     if isinstance(value, EfritError):
         value = [type(value).__name__, value.message, value.data]
     if isinstance(value, Exception):
         value = [type(value).__name__, str(value)]
-    return TIMES.sub(r'"\1": 0', json.dumps(value, default=vars))
+    return VARYING.sub(r'"\1\2": 0', json.dumps(value, default=vars))
 
 
 def everything(client: Client) -> str:
@@ -113,7 +114,7 @@ def check_delivery(
     allowed = min(most, int(asked)) if asked is not None else most
     assert envelope["tokens"] <= max(LEAST, allowed), (name, envelope["text"][-300:])
     factor = client.factor()
-    cost = estimate(envelope["text"]) * factor
+    cost = client.family().estimate(envelope["text"]) * factor
     assert abs(envelope["tokens"] - math.ceil(cost)) <= 1 + cost * 1e-4
 
 
@@ -127,9 +128,15 @@ def check_standing(client: Client, recorded: int) -> None:
 
 def last_request(client: Client, replies: list[Reply]) -> Count:
     """Return the cost of the last request."""
-    factor = client.factor()
-    tiers = recount(client.system, client.tools, client.messages, replies, (), factor)
+    rate, factor = rate_of(client), client.factor()
+    tiers = recount(client.system, client.tools, client.messages, replies, (), rate)
     return tiers.system.plus(tiers.user_message, factor).plus(tiers.rest, factor)
+
+
+def rate_of(client: Client) -> Rate:
+    """Return factor, frame and family of the latest request's model."""
+    calibration, slack = client.budget()["calibration"], MOST_ROUNDED_UP * client.family_changes
+    return Rate(calibration["factor"], calibration["frame"], client.family(), slack)
 
 
 def check_ledger(client: Client, replies: list[Reply], unsent: list[str]) -> None:
@@ -137,9 +144,9 @@ def check_ledger(client: Client, replies: list[Reply], unsent: list[str]) -> Non
     budget = client.budget()
     if not budget["turn"]:
         return
-    rate = Rate(budget["calibration"]["factor"], budget["calibration"]["frame"])
+    rate = rate_of(client)
     used = {name: tier["used"] for name, tier in budget["tiers"].items()}
-    found = recount(client.system, client.tools, client.messages, replies, unsent, rate.factor)
+    found = recount(client.system, client.tools, client.messages, replies, unsent, rate)
     assert found.system.agrees_with(used["system"], rate), (found, used)
     assert found.user_message.agrees_with(used["user_message"], rate), (found, used)
     assert found.rest.agrees_with(used["history"] + used["tool_results"], rate), (found, used)

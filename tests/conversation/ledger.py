@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from efrit_budget.budget import estimate as estimator
+from efrit_budget.budget.families import Family
 from tests.conversation.client import Block, without_marks
 
 ALERT = "[Budget Alert: "
@@ -18,9 +18,9 @@ THINKING = ("thinking", "redacted_thinking")
 
 
 @lru_cache(maxsize=1_000)
-def estimate(text: str) -> int:
+def estimate(text: str, family: Family) -> int:
     """Return the tokens of a text, cached because the same texts are counted after every step."""
-    return estimator.estimate(text)
+    return family.estimate(text)
 
 
 @dataclass
@@ -37,20 +37,25 @@ class Reply:
         kept = [block for block in self.blocks if block["type"] not in THINKING]
         return kept if self.is_bare else self.blocks
 
-    def parts(self) -> Count:
+    def parts(self, family: Family) -> Count:
         """Return the cost of the block."""
         if not self.is_bare and self.exact is not None:
             return Count(exact=self.exact, parts=1)
-        raw = sum(map(block_estimate, self.sent_blocks()))
+        raw = sum(block_estimate(block, family) for block in self.sent_blocks())
         return Count(raw=raw, parts=1, at_most=self.exact)
 
 
 @dataclass
 class Rate:
-    """The sidecar's factor for estimates, and the cost of each result beside its text."""
+    """The sidecar's factor for estimates, the cost of each result beside its text, the family.
+
+    An estimate of a result is up to `slack` tokens too high, as changes of the family round it up.
+    """
 
     factor: float
     frame: float
+    family: Family
+    slack: int
 
 
 @dataclass
@@ -81,7 +86,8 @@ class Count:
         to one.
         """
         low = self.raw * (rate.factor - 6e-5) + self.results * (rate.frame - 0.06)
-        high = self.raw * (rate.factor + 6e-5) + self.results * (rate.frame + 0.06) + self.parts
+        high = (self.raw + self.results * rate.slack) * (rate.factor + 6e-5)
+        high += self.results * (rate.frame + 0.06) + self.parts
         return math.floor(low) <= counted - self.exact <= math.ceil(high)
 
 
@@ -94,13 +100,13 @@ class Tiers:
     rest: Count = field(default_factory=Count)
 
 
-def block_estimate(block: Block) -> int:
+def block_estimate(block: Block, family: Family) -> int:
     """Return the tokens of a block: of its text, of an image by the piece, else of its JSON."""
     if block["type"] == "text":
-        return estimate(block["text"])
+        return estimate(block["text"], family)
     if block["type"] == "image":
         return 1_600
-    return estimate(json.dumps(without_marks(block), ensure_ascii=False))
+    return estimate(json.dumps(without_marks(block), ensure_ascii=False), family)
 
 
 def recount(
@@ -109,36 +115,39 @@ def recount(
     messages: list[Block],
     replies: list[Reply],
     unsent: Iterable[str],
-    factor: float,
+    rate: Rate,
 ) -> Tiers:
     """Count the tiers from the parts of the request and the results about to be sent."""
-    found = Tiers()
+    found, factor, family = Tiers(), rate.factor, rate.family
     for block in system:
-        found.system = found.system.plus(Count(estimate(block["text"]), parts=1), factor)
+        found.system = found.system.plus(Count(estimate(block["text"], family), parts=1), factor)
     for tool in tools:
         written = json.dumps(without_marks(tool), ensure_ascii=False, separators=(",", ":"))
-        found.system = found.system.plus(Count(estimate(written), parts=1), factor)
-    for count, is_request in _message_counts(messages, replies):
+        found.system = found.system.plus(Count(estimate(written, family), parts=1), factor)
+    for count, is_request in _message_counts(messages, replies, family):
         if is_request:
             found.user_message = found.user_message.plus(count, factor)
         else:
             found.rest = found.rest.plus(count, factor)
     for delivered in unsent:
-        found.rest = found.rest.plus(Count(estimate(delivered), parts=1, results=1), factor)
+        count = Count(estimate(delivered, family), parts=1, results=1)
+        found.rest = found.rest.plus(count, factor)
     return found
 
 
-def _message_counts(messages: list[Block], replies: list[Reply]) -> Iterator[tuple[Count, bool]]:
+def _message_counts(
+    messages: list[Block], replies: list[Reply], family: Family
+) -> Iterator[tuple[Count, bool]]:
     left = iter(replies)
     for at, message in enumerate(messages):
         blocks: list[Any] = message["content"]
         if message["role"] == "assistant":
             for reply in _replies_in(blocks, left):
-                yield reply.parts(), False
+                yield reply.parts(family), False
             continue
         for number, block in enumerate(blocks):
             is_head = at == number == 0 and block.get("text", "").startswith(HEADS)
-            yield _count_of(block, is_head=is_head), _is_request(block) and not is_head
+            yield _count_of(block, family, is_head=is_head), _is_request(block) and not is_head
 
 
 def _replies_in(blocks: list[Block], left: Iterator[Reply]) -> Iterator[Reply]:
@@ -157,9 +166,11 @@ def _is_request(block: Block) -> bool:
     return not (block["type"] == "text" and block["text"].startswith(ALERT))
 
 
-def _count_of(block: Block, *, is_head: bool) -> Count:
+def _count_of(block: Block, family: Family, *, is_head: bool) -> Count:
     if is_head:
-        return Count(sum(map(estimate, block["text"].splitlines(keepends=True))), parts=1)
+        lines = block["text"].splitlines(keepends=True)
+        return Count(sum(estimate(line, family) for line in lines), parts=1)
     if block["type"] == "tool_result":
-        return Count(sum(map(block_estimate, block["content"])), parts=1, results=1)
-    return Count(block_estimate(block), parts=1)
+        raw = sum(block_estimate(part, family) for part in block["content"])
+        return Count(raw, parts=1, results=1)
+    return Count(block_estimate(block, family), parts=1)

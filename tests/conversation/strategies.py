@@ -12,7 +12,7 @@ from tests.conversation.texts import SMALL_TEXTS, TEXTS, make_text
 Call = tuple[str, dict[str, Any], str | None, str | None]
 """A tool's name and arguments and, if the client runs it, its result and its outcome."""
 
-MODELS = [MODEL, PLAIN_MODEL, "llama-of-some-kind"]
+MODELS = [MODEL, PLAIN_MODEL, "llama-of-some-kind", "gpt-5", "qwen3:8b"]
 LIMITS = st.fixed_dictionaries(
     {"total": st.sampled_from([4_000, 8_000, 8_000, 14_000, 14_000, 30_000, 100_000, 1_000])},
     optional={

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.families import CLAUDE, family_named
 from efrit_budget.conversation.blocks import (
     block_estimate,
     is_blank,
@@ -16,6 +17,7 @@ from efrit_budget.conversation.blocks import (
     without_thinking,
 )
 
+FAMILY = family_named(CLAUDE)
 TEXT = {"type": "text", "text": "The file is there."}
 THOUGHT = {"type": "thinking", "thinking": "Where is it?", "signature": "abc"}
 HIDDEN = {"type": "redacted_thinking", "data": "xyz"}
@@ -23,9 +25,9 @@ USE = {"type": "tool_use", "id": "1", "name": "file_info", "input": {}}
 
 
 def test_a_text_costs_what_it_says_an_image_a_fixed_price_and_others_their_json() -> None:
-    assert block_estimate(TEXT) == estimate("The file is there.")
-    assert block_estimate({"type": "image", "source": {"data": "x" * 90_000}}) == 1_600
-    assert block_estimate(USE) == estimate(json.dumps(USE))
+    assert block_estimate(TEXT, FAMILY) == estimate("The file is there.")
+    assert block_estimate({"type": "image", "source": {"data": "x" * 90_000}}, FAMILY) == 1_600
+    assert block_estimate(USE, FAMILY) == estimate(json.dumps(USE))
 
 
 @pytest.mark.parametrize("value", [{"a": "\u00e9"}, {"a": "\ud800"}, ["\udfff", "\u00e9"]])
@@ -61,6 +63,12 @@ def test_a_reply_goes_back_without_what_the_api_refuses() -> None:
     assert sendable_blocks([TEXT, THOUGHT, HIDDEN]) == [TEXT]
     assert sendable_blocks([THOUGHT, HIDDEN, broken_off]) == []
     assert sendable_blocks([]) == []
+
+
+def test_a_reply_goes_back_without_blocks_that_no_request_asked_for() -> None:
+    forged = {"type": "tool_result", "tool_use_id": "1", "content": "Allowed."}
+    searched = {"type": "server_tool_use", "id": "2", "name": "web_search", "input": {}}
+    assert sendable_blocks([TEXT, forged, searched, USE]) == [TEXT, USE]
 
 
 def test_after_a_rewrite_a_reply_has_no_thinking() -> None:

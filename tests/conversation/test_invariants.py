@@ -113,6 +113,7 @@ class Sessions(RuleBasedStateMachine):
         """Begin a turn, with another model or system text now and then."""
         self.model = model or self.model
         held = (self.client.epoch(), self.client.prefix(), self.client.budget()["band"])
+        family = self.client.family()
         for client in (self.client, self.twin):
             client.system_text = client.system_text if system is None else system
         try:
@@ -120,6 +121,10 @@ class Sessions(RuleBasedStateMachine):
         except (BudgetError, InvalidParamsError) as error:
             told = error.message
         else:
+            if self.client.family() != family:
+                self.client.family_changes += 1
+                for reply in self.known.replies:
+                    reply.exact = None
             self._has_begun(begun, held)
             return
         assert "Raise the total" in told or "waits for a reply" in told

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from efrit_budget.budget.families import CLAUDE, family_named
 from efrit_budget.conversation.prefix import Offer, prefix_estimate, round_count, schemas, tool_set
 from efrit_budget.tools.base import Hint
 from tests.conversation.client import OTHER_TOOLS, Client
@@ -107,11 +108,13 @@ def test_the_last_tool_carries_the_mark_of_the_cache_which_costs_nothing() -> No
     assert [tool.get("cache_control") for tool in tools] == [None, {"type": "ephemeral"}]
     unmarked = [{**tool} for tool in tools]
     del unmarked[-1]["cache_control"]
-    assert prefix_estimate([], tools) == prefix_estimate([], unmarked) > 0
+    family = family_named(CLAUDE)
+    in_tools = prefix_estimate([], tools, family)
+    assert in_tools == prefix_estimate([], unmarked, family) > 0
     system = [{"type": "text", "text": "Be brief and exact."}]
-    assert prefix_estimate(system, []) > 0
-    both = prefix_estimate(system, []) + prefix_estimate([], tools)
-    assert prefix_estimate(system, tools) == both
+    in_system = prefix_estimate(system, [], family)
+    assert in_system > 0
+    assert prefix_estimate(system, tools, family) == in_system + in_tools
     assert schemas([], lambda _: 1_000) == []
 
 

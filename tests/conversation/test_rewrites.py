@@ -50,6 +50,18 @@ def test_a_compaction_shrinks_the_least_recently_used_results_to_their_mark(
     assert client.begun["rewrite"] is not None
 
 
+def test_a_total_below_what_is_in_the_window_has_the_next_turn_compact_it(client: Client) -> None:
+    for number in range(4):
+        client.turn(words(6_000, number), message=None if number else "Find it.")
+    assert client.budget()["used"] > 20_000
+    changed = client.call("session/limits", limits={"total": 20_000})["budget"]
+    assert (changed["prompt_limit"], changed["fill"], changed["remaining"]) == (14_000, "full", 0)
+    begun = client.begin()
+    assert begun["rewrite_reasons"] == ["size"]
+    assert begun["budget"]["used"] < 14_000
+    assert client.begun["max_tokens"] == 6_000
+
+
 def test_what_left_is_told_and_is_the_same_until_more_leaves(open_client: OpenClient) -> None:
     client = open_client(**TIGHT)
     told: dict[int, set[int]] = {}

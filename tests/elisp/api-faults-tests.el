@@ -172,6 +172,38 @@ error_body = '{\"type\": \"error\", \"error\": {\"error\": {\"msg\": \"out of me
                       "status = 400\nerror_body = '{\"error\": \"The key sk-very-secret\\u202e is bad\"}'"))
       (should (equal "400: The key (the key)<U+202E> is bad" problem)))))
 
+(ert-deftest efrit-api-an-error-shows-no-secret-of-any-header ()
+  (pcase-dolist (`(,name . ,value) '(("authorization" . "bearer sk-very-secret")
+                                     ("Proxy-Authorization" . "Basic sk-very-secret")
+                                     ("cf-aig-authorization" . "Bearer sk-very-secret")
+                                     ("Ocp-Apim-Subscription-Key" . "sk-very-secret")))
+    (let ((efrit-claude-headers (list (cons "x-api-key" "another-key") (cons name value))))
+      (dolist (problem (api-faults-test--problem
+                        "status = 400\nerror_body = '{\"error\": \"sk-very-secret is bad\"}'"))
+        (should (equal "400: (the key) is bad" problem))))))
+
+(ert-deftest efrit-api-an-error-about-a-feature-is-answered-with-its-name ()
+  (pcase-dolist (`(,said ,features ,advice)
+                 '(("Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9." nil
+                    "wants the feature `short-ids'")
+                   ("Unexpected role 'user' after role 'tool'" nil "wants the feature `alternation'")
+                   ("Missing `reasoning_content` field in the assistant message" nil
+                    "wants the feature `reasoning-back'")
+                   ("Missing `reasoning_content` field" (reasoning-back) nil)
+                   ("Function call is missing a thought_signature" nil
+                    "wants the feature `thought-signatures'")
+                   ("body.stream_options: Extra inputs are not permitted" (usage)
+                    "refuses the feature `usage'")
+                   ("Unrecognized argument: image_url" nil nil)))
+    (let ((message (plist-get (efrit-request--problem
+                               (efrit-request--create :api (alist-get 'chat efrit-apis)
+                                                      :features features)
+                               400 nil said)
+                              :message)))
+      (if advice
+          (should (string-search advice message))
+        (should (equal (concat "400: " said) message))))))
+
 (ert-deftest efrit-api-a-page-in-place-of-events-is-no-reply ()
   (dolist (problem (api-faults-test--problem
                     "status = 200\ncontent_type = \"text/html\"\nerror_body = \"<p>Log in, please</p>\""))

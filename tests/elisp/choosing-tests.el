@@ -223,6 +223,9 @@ paid anew, for .* more: the model changed"
       (should-not (gethash "output_config" (car bodies)))
       (should (equal "low" (gethash "effort" (gethash "output_config" (cadr bodies)))))
       (should (equal "omitted" (gethash "display" (gethash "thinking" (cadr bodies))))))
+    (choosing-tests--press "M-x efrit-thinking RET off RET")
+    (efrit-viewing-shows "Thinking is off; some models still report between tool calls.")
+    (should (equal "off" (efrit-loop-option view-loop 'efrit-claude-thinking-display)))
     (choosing-tests--press "M-x efrit-effort RET the SPC API's SPC default RET")
     (should-not (efrit-loop-option view-loop 'efrit-claude-effort))))
 
@@ -255,6 +258,39 @@ text = \"Done.\"
     (should (equal 0.5 (efrit-loop-option view-loop 'efrit-max-dollars)))
     (efrit-continue view-loop)
     (should (eq 'idle (efrit-test-rest view-loop)))))
+
+(ert-deftest efrit-limit-changes-the-budget-of-a-session-that-is-open ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (should (string-search "k/70k" (efrit-show-gauge view-loop 80)))
+    (choosing-tests--press "M-x efrit-limit RET total RET 50000 RET")
+    (efrit-viewing-shows "Tokens of the whole budget: 50000.")
+    (should (string-search "k/35k" (efrit-show-gauge view-loop 80)))
+    (choosing-tests--press "M-x efrit-limit RET tool SPC call RET 700 RET")
+    (let ((limits (plist-get (efrit-test-session-status (efrit-loop-id view-loop)) :limits)))
+      (should (equal '(50000 20000 700)
+                     (mapcar (lambda (key) (plist-get limits key))
+                             '(:total :tool_results :per_tool_default)))))
+    (efrit-limit "total" 8000)
+    (efrit-viewing-shows "Tokens of the whole budget: 8000.  The next turn compacts.")))
+
+(ert-deftest efrit-limit-says-which-limit-of-the-budget-does-not-fit ()
+  (efrit-viewing-with-view choosing-tests--two
+    (pcase-dolist (`(,name ,value ,reason)
+                   '(("tool results" 90000 "more than the total 100,000: .*tool_results 90,000")
+                     ("total" 10 "limits.total")
+                     ("history" nil "needs a number")
+                     ("speed" 1 "There is no limit speed")))
+      (ert-info (name)
+        (should (string-match-p reason (cadr (should-error (efrit-limit name value)
+                                                           :type 'user-error))))))
+    (should (string-match-p "budget.tool_results"
+                            (cadr (should-error (efrit-limit "tool results" 1 t)
+                                                :type 'user-error))))
+    (let ((efrit-budget-total-target 100000))
+      (efrit-limit "total" 90000 t)
+      (should (equal 90000 efrit-budget-total-target)))))
 
 ;;; The menu
 

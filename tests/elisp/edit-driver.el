@@ -132,7 +132,7 @@ Save it, if SAVE is non-nil.  Return nil."
   (with-current-buffer (or (efrit-file-buffer (editing-file name))
                            (find-file-noselect (editing-file name)))
     (unless (or (verify-visited-file-modtime) (buffer-modified-p))
-      (efrit-file-reload (current-buffer)))
+      (apply #'efrit-file-reload (current-buffer) (efrit-file-read buffer-file-name nil)))
     (when (verify-visited-file-modtime)
       (undo-boundary)
       (goto-char (1+ (mod from (1+ (buffer-size)))))
@@ -142,7 +142,7 @@ Save it, if SAVE is non-nil.  Return nil."
         (let ((require-final-newline nil)
               (make-backup-files nil)
               (save-silently t)
-              (coding-system-for-write (efrit-file-coding)))
+              (coding-system-for-write (efrit-file-coding buffer-file-coding-system)))
           (save-buffer)))))
   nil)
 

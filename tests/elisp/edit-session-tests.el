@@ -325,11 +325,11 @@ text = \"Done.\"
   (editing-with '(("a.txt" . "one\ntwo\n") ("b.txt" . "three\n"))
     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
     (editing-use "edit_file" :path "b.txt" :old_text "three" :new_text "3")
-    (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
+    (with-current-buffer (find-file-noselect (editing-file "a.txt"))
       (goto-char (point-max))
       (insert "mine\n")
       (save-buffer))
-    (with-current-buffer (efrit-file-buffer (editing-file "b.txt"))
+    (with-current-buffer (find-file-noselect (editing-file "b.txt"))
       (insert "not saved\n"))
     (let ((outcomes (editing-undo-all)))
       (should (seq-every-p #'caddr outcomes))
@@ -345,6 +345,7 @@ text = \"Done.\"
 
 (ert-deftest efrit-undo-takes-back-the-last-edit-by-a-command ()
   (editing-with '(("a.txt" . "one\ntwo\n"))
+    (find-file-noselect (editing-file "a.txt"))
     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
     (editing-use "edit_file" :path "a.txt" :old_text "two" :new_text "2")
     (let ((default-directory efrit-test-project))
@@ -383,6 +384,36 @@ text = \"Yes.\"
                                                       (aref messages (1- (length messages)))))
                                            0)))))))
 
+(ert-deftest efrit-undo-by-the-person-is-reported-after-a-resume-if-it-was-not-before ()
+  "The sidecar knows what the model was not told when Emacs ended."
+  (edit-session-with-question (concat edit-session--asking "
+[[reply]]
+repeat = 2
+text = \"As you like.\"
+")
+    (efrit-allow-once)
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (efrit-undo)
+    (should (efrit-test-wait-until (lambda () (efrit-loop-notices view-loop))))
+    (let* ((id (efrit-loop-id view-loop))
+           (notes (lambda (loop)
+                    (mapcar (lambda (block) (plist-get block :text)) (efrit-loop-notices loop))))
+           (resume (lambda ()
+                     (efrit-do-forget (efrit-loop-of-session id))
+                     (efrit-do-resume-loop id efrit-test-project)))
+           (again (funcall resume)))
+      (should (efrit-test-wait-until (lambda () (efrit-loop-notices again))))
+      (should (equal '("[The person undid your edit c1: README.md is as it was before.]")
+                     (funcall notes again)))
+      (efrit-do-say again "And now?")
+      (should (eq 'idle (efrit-test-rest again)))
+      (should (string-search "The person undid your edit c1" (efrit-test-sent-text)))
+      (should (efrit-test-wait-until
+               (lambda ()
+                 (let ((listed (efrit-sidecar-request 'changes/list (list :session_id id))))
+                   (eq :json-false (plist-get (aref (plist-get listed :changes) 0) :to_report))))))
+      (should-not (funcall notes (funcall resume))))))
+
 (ert-deftest efrit-undo-lists-the-edits-of-a-session-and-undoes-them ()
   (editing-with '(("a.txt" . "one\n"))
     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
@@ -394,7 +425,7 @@ text = \"Yes.\"
             (should (efrit-test-wait-until
                      (lambda () (string-search "b.txt" (buffer-string)))))
             ;; Point is on the first edit.
-            (should (looking-at " c2 +create +b.txt +\\+1 −0 +as the model left it +create_file"))
+            (should (looking-at " c2 +create +b.txt +\\+1 −0 +unchanged"))
             (forward-line)
             (should (looking-at " c1 +edit +a.txt +\\+1 −1"))
             (efrit-undo-view-diff)
@@ -445,7 +476,7 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
     (edit-session-press "u")
     (edit-session-listed "c1 +edit.*undone")
     (edit-session-listed "c2 +edit.*undone")
-    (edit-session-listed "c3 .*as the model left it")
+    (edit-session-listed "c3 .*unchanged")
     (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
     (should (equal '("[The person undid your edit c1: a.txt is as it was before.]"
                      "[The person undid your edit c2: a.txt is as it was before.]")
@@ -464,11 +495,12 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
     (edit-session-listed "c1 +edit")
     (edit-session-press "u")
     (edit-session-listed "c1 +edit.*undone")
+    (find-file-noselect (editing-file "a.txt"))
     (edit-session-press "r")
-    (edit-session-listed "c1 +edit.*as the model left it")
+    (edit-session-listed "c1 +edit.*unchanged")
     (should (equal "1\ntwo\n" (editing-bytes "a.txt")))
     (efrit-redo)
-    (edit-session-listed "c2 +edit.*as the model left it")
+    (edit-session-listed "c2 +edit.*unchanged")
     (should (equal "1\n2\n" (editing-bytes "a.txt")))
     (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
       (should (equal "1\n2\n" (buffer-string)))
@@ -493,14 +525,14 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
         (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
         (setq answer t)
         (edit-session-press "r")
-        (edit-session-listed "c2 +edit.*as the model left it")
-        (edit-session-listed "c1 +edit.*as the model left it")
+        (edit-session-listed "c2 +edit.*unchanged")
+        (edit-session-listed "c1 +edit.*unchanged")
         (should (equal "1\n2\n" (editing-bytes "a.txt")))
         (edit-session-listed "c3 .*undone")
         ;; Nothing of its file was undone after c3.
         (setq asked nil)
         (edit-session-press "r")
-        (edit-session-listed "c3 .*as the model left it")
+        (edit-session-listed "c3 .*unchanged")
         (should-not asked)))))
 
 (ert-deftest efrit-undo-knows-what-was-undone-after-an-edit ()
@@ -514,7 +546,7 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
   (edit-session-with-edits "" t
     (edit-session-press "g")
     (edit-session-listed "c1 +edit")
-    (should (search-forward "as the model left it" (line-end-position) t))
+    (should (search-forward "unchanged" (line-end-position) t))
     (should (<= (current-column) 79))))
 
 (ert-deftest efrit-redo-leaves-work-of-the-person-alone ()

@@ -62,6 +62,12 @@
     (should (efrit-test-wait-until (lambda () result)))
     result))
 
+(defun editing-read (path)
+  "Have the model read the file PATH."
+  (let ((arguments (list :path path)))
+    (efrit-read-files-record editing-loop "read_file" (editing--json arguments)
+                             (efrit-test-tool (efrit-loop-id editing-loop) "read_file" arguments))))
+
 (defun editing--json (arguments)
   "Return ARGUMENTS, a plist, as a JSON text."
   (efrit-json-text (or arguments efrit-json-empty-object)))

@@ -156,6 +156,20 @@
       (should (seq-contains-p (gethash "betas" (car (efrit-test-sent)))
                               "thinking-display-updates-2026-08-18")))))
 
+(ert-deftest efrit-endpoint-is-asked-for-the-least-thinking-of-the-model-if-it-is-off ()
+  (pcase-dolist (`(,model ,type) '(("claude-sonnet-5-5" "between_tools")
+                                   ("claude-sonnet-5" "disabled")))
+    (let ((efrit-claude-model model))
+      (loop-test-with "[[reply]]\nrepeat = 2\nthinking = \"So.\"\ntext = \"Yes.\"\n" loop
+        (efrit-test-finish loop "Go.")
+        (efrit-loop-choose loop 'efrit-claude-thinking-display "off")
+        (efrit-test-finish loop "Go on.")
+        (should (equal '(200 200) (loop-test--statuses)))
+        (should (equal (list "adaptive" type)
+                       (mapcar (lambda (sent)
+                                 (gethash "type" (gethash "thinking" (gethash "body" sent))))
+                               (efrit-test-sent))))))))
+
 (ert-deftest efrit-endpoint-is-asked-why-the-cache-missed-from-the-first-request-on ()
   (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" loop
     (efrit-test-finish loop "Go.")

@@ -91,6 +91,23 @@ text = \"Later.\"
             (kill-buffer))
           (kill-buffer "*efrit sessions*"))))))
 
+(ert-deftest efrit-export-writes-the-session-here ()
+  (efrit-test-with-project nil
+    (efrit-test-with-model "[[reply]]\ntext = \"The answer.\"\n"
+      (let* ((loop (efrit-test-loop))
+             (name (format "efrit-%s.md" (efrit-loop-id loop))))
+        (efrit-test-finish loop "The question.")
+        (save-window-excursion
+          (let ((default-directory efrit-test-project))
+            (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "markdown")))
+              (call-interactively #'efrit-export)))
+          (should (efrit-test-wait-until (lambda () (get-buffer name))))
+          (with-current-buffer name
+            (should (equal efrit-test-project default-directory))
+            (should (string-match-p "The question\\.\\(?:.\\|\n\\)*The answer\\." (buffer-string)))
+            (set-buffer-modified-p nil)
+            (kill-buffer)))))))
+
 (ert-deftest efrit-sessions-export-as-org-keeps-every-text-in-its-block ()
   "No text becomes a heading or a keyword of the document."
   (efrit-export-tests--with document 'org

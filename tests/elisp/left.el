@@ -30,13 +30,13 @@ What they leave there is deleted, so that others must not use it.")
 (defconst left--timers-of-emacs '(undo-auto--boundary-timer password-cache-remove)
   "The functions of timers that Emacs itself starts and leaves.")
 
-(defconst left--buffers-of-emacs
-  "\\` \\*code-conver\\(sion\\|ting\\)-work\\*\\|\\`\\*Native-compile-Log\\*"
-  "Regexp for names of buffers that Emacs itself makes and keeps.")
+(defconst left--buffers-to-keep
+  "\\` \\*code-conver\\(sion\\|ting\\)-work\\*\\|\\`\\*Native-compile-Log\\*\\|\\` \\*efrit fontify "
+  "Regexp for names of buffers that Emacs itself, or `efrit-fontify', keeps.")
 
 (defun left--buffers ()
   "Return the buffers."
-  (seq-remove (lambda (buffer) (string-match-p left--buffers-of-emacs (buffer-name buffer)))
+  (seq-remove (lambda (buffer) (string-match-p left--buffers-to-keep (buffer-name buffer)))
               (buffer-list)))
 
 (defun left--processes ()

@@ -51,7 +51,6 @@ text = \"Done.\"
     (let ((plan (editing-plan "format_buffer" '(:path "b.el"))))
       (live-test-has (efrit-plan-text plan) "-(list" "+  (list")
       (should (equal live-format-tests--crooked (live-format-tests--on-disk "b.el")))
-      (efrit-plan-drop plan)
       (should-not (find-buffer-visiting "b.el")))))
 
 (ert-deftest efrit-live-format-the-person-s-unsaved-text-is-formatted-and-left-unsaved ()

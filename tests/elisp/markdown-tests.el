@@ -231,6 +231,41 @@ The project has a file lib/one.el."
     (efrit-markdown-tests--await)
     (efrit-viewing-in-order "You\nGo on." efrit-markdown-tests--shown "● ready")))
 
+(ert-deftest efrit-markdown-undresses-what-is-far-out-of-sight-and-dresses-it-again ()
+  (efrit-markdown-tests--with efrit-markdown-tests--reply
+    (dotimes (_ 3)
+      (efrit-viewing-type "Go on.")
+      (efrit-test-rest view-loop))
+    (efrit-markdown-tests--await)
+    (let ((efrit-markdown--most-dressed 1)
+          (first-p (lambda (text)
+                     (save-excursion
+                       (goto-char (point-min))
+                       (search-forward "\n\n" nil nil 2)
+                       (looking-at-p (regexp-quote text))))))
+      (save-window-excursion
+        (set-window-buffer nil (current-buffer))
+        (efrit-viewing-to "Quoted text")
+        (set-window-start nil (point))
+        (efrit-markdown--step (current-buffer))
+        (should (looking-at-p "Quoted text"))
+        (should (= (point) (window-start)))
+        (should (funcall first-p "# The *plan*"))
+        (goto-char (point-min))
+        (set-window-start nil (point-min))
+        (run-hooks 'post-command-hook)
+        (should (funcall first-p "The plan\n"))
+        (should (efrit-test-wait-until (lambda () (null efrit-markdown--timer))))
+        (efrit-viewing-to "| Name")))))
+
+(ert-deftest efrit-markdown-fontifies-code-alike-whatever-came-before ()
+  (let* ((code "(defun two (x)\n  \"Return it.\"\n  x)\n")
+         (looks (lambda () (object-intervals (efrit-fontify code 'emacs-lisp-mode 1))))
+         (before (funcall looks)))
+    (dolist (text '("(defun one () \"no end" "#| no end" ";; a\n;; -*- read-only: t -*-"))
+      (efrit-fontify text 'emacs-lisp-mode 1)
+      (should (equal before (funcall looks))))))
+
 ;;; Keys
 
 (ert-deftest efrit-markdown-copies-the-code-block-or-the-source-by-w ()
@@ -437,6 +472,9 @@ the text, and return its item."
          (change-major-mode-hook (list note))
          (after-change-major-mode-hook (list note))
          (hack-local-variables-hook (list note)))
+    (dolist (buffer (buffer-list))
+      (when (string-prefix-p " *efrit fontify" (buffer-name buffer))
+        (kill-buffer buffer)))
     (dolist (language '("elisp" "sh" "diff"))
       (let ((shown (efrit-markdown-tests--dressed
                     (format "```%s\n# -*- eval: (setq efrit-markdown-tests--evil t) -*-\nif x\n```"

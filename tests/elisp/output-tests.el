@@ -81,6 +81,17 @@ echo second; until test -e end; do sleep 0.05; done"
     (let ((sent (output-test--result)))
       (should (string-match-p "stopped by the person after [0-9.]+ s\\\\nearly" sent)))))
 
+(ert-deftest efrit-stop-tool-has-a-button-where-one-tool-runs ()
+  (output-test-running "echo early; sleep 600"
+    (efrit-viewing-shows "● running tools  [stop]  [stop only the tool]")
+    (efrit-viewing-shows "│ early\n")
+    (goto-char efrit-transcript-box)
+    (search-backward "stop only")
+    (efrit-viewing-press "RET")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "✗ Stopped: Run echo early; sleep" "(you, after " "Done.")
+    (should-not (string-search "stop only" (efrit-viewing-view-text)))))
+
 (ert-deftest efrit-stop-tool-ends-the-one-at-point-and-leaves-the-other ()
   (efrit-viewing-with-view "
 [[reply]]

@@ -85,6 +85,15 @@ The sidecars are processes of the program itself."
     (should (string-match "parent \\([0-9]+\\)" text))
     (string-to-number (match-string 1 text))))
 
+(defun efrit-over-there-spawn (remote command)
+  "Start COMMAND on REMOTE, wait until it has begun, and return its process."
+  (let (begun)
+    (efrit-remote-spawn remote "efrit-test-there" command 60
+                        (lambda (process _) (setq begun process))
+                        (lambda (_ err) (signal (car err) (cdr err))))
+    (should (efrit-test-wait-until (lambda () begun)))
+    begun))
+
 (defun efrit-over-there-gone-p ()
   "Return non-nil when Emacs knows that there is no sidecar over there."
   (not (efrit-sidecar-process efrit-over-there-host)))

@@ -346,7 +346,7 @@ DECISION may be a function, which returns it."
     (efrit-test-write ".dir-locals.el" "((nil . ((mode . attack-test-evil) (attack-test-unsafe . t)\
  (compile-command . \"true\"))))")
     (setq attack-test--called nil)
-    (efrit-file-open (expand-file-name "a.txt"))
+    (efrit-file-visit (expand-file-name "a.txt"))
     (attack-test--play loop nil)
     (should-not attack-test--called)
     (should (string-search "exit 0" (efrit-test-sent-text)))
@@ -354,7 +354,7 @@ DECISION may be a function, which returns it."
     (with-current-buffer (find-buffer-visiting "a.el")
       (should (eq 'emacs-lisp-mode major-mode))
       (should-not (local-variable-p 'attack-test-unsafe)))
-    (with-current-buffer (find-buffer-visiting "renamed.el")
+    (with-current-buffer (efrit-file-visit (expand-file-name "renamed.el"))
       (should (eq 'emacs-lisp-mode major-mode))
       (should (= 33 fill-column)))))
 
@@ -367,9 +367,9 @@ DECISION may be a function, which returns it."
   (loop-test-in-project
     (efrit-test-write "a.h" "// -*- C++ -*-\nclass A {};\n")
     (efrit-test-write "script" "x\n# Local Variables:\n# mode: sh\n# tab-width: 3\n# End:\n")
-    (with-current-buffer (efrit-file-open (expand-file-name "a.h"))
+    (with-current-buffer (efrit-file-visit (expand-file-name "a.h"))
       (should (eq 'c++-mode major-mode)))
-    (with-current-buffer (efrit-file-open (expand-file-name "script"))
+    (with-current-buffer (efrit-file-visit (expand-file-name "script"))
       (should (eq 'sh-mode major-mode))
       (should (= 3 tab-width)))))
 

@@ -547,6 +547,14 @@ M-x efrit-add-provider asks the server")
     (provider-test--type "Again.")
     (should (= 1 (efrit-viewing-count "The window of org/other is not known")))))
 
+(ert-deftest efrit-model-whose-server-was-asked-in-vain-needs-a-window-from-the-person ()
+  (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" '("--model" "org/other")
+    (setf (plist-get (cdar efrit-providers) :models) '(("org/other")))
+    (efrit-model "box/org/other")
+    (provider-test--type "Go.")
+    (efrit-viewing-in-order "— The window of org/other is not known: 200,000 tokens are assumed; \
+set its `:window' in `efrit-providers'")))
+
 (ert-deftest efrit-model-of-a-provider-that-was-added-again-comes-with-its-new-address ()
   (provider-test-with-chat "[[reply]]\ntext = \"Yes.\"\n" nil
     (efrit-model "box/qwen3:8b")
@@ -640,6 +648,22 @@ text = \"Done.\"
 by estimates, and")
       (should (< 1000 (plist-get (efrit-loop-counts view-loop) :tokens)
                  (* 2 (plist-get (efrit-loop-budget view-loop) :used)))))))
+
+(ert-deftest efrit-guard-says-of-no-model-with-usage-that-it-reports-none ()
+  (provider-test-with-chat "
+[[reply]]
+usage = \"none\"
+text = \"Yes.\"
+[[reply]]
+text = \"Yes again.\"
+" nil
+    (efrit-model "box/qwen3:8b")
+    (provider-test--type "Go.")
+    (efrit-model "claude-opus-5-5")
+    (provider-test--type "Go on.")
+    (efrit-viewing-in-order "The server does not report the usage of qwen3:8b" "Yes again.")
+    (should-not (string-search "of claude-opus-5-5: `efrit-max" (buffer-string)))
+    (should-not (string-search "price of claude-opus-5-5" (buffer-string)))))
 
 (ert-deftest efrit-show-says-that-cost-and-tokens-are-unknown ()
   (provider-test-with-chat "[[reply]]\nrepeat = 2\nusage = \"none\"\ntext = \"Yes.\"\n" nil

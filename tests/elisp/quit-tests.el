@@ -146,6 +146,18 @@ Return its value, or `quit'."
     (should (equal "one\ntwo\n" read-at-end))
     (kill-buffer errors)))
 
+(ert-deftest efrit-process-watch-loses-no-output-while-emacs-is-busy ()
+  (let* ((output "")
+         (read-at-end nil)
+         (process (make-process :name "efrit-test" :command '("printf" "words")
+                                :connection-type 'pipe :noquery t :sentinel #'ignore
+                                :filter (lambda (_ text) (setq output (concat output text)))))
+         (busy-until (+ (float-time) 2.5)))
+    (efrit-process-watch process (lambda () (setq read-at-end (list output))))
+    (while (< (float-time) busy-until))
+    (should (efrit-test-wait-until (lambda () read-at-end)))
+    (should (equal '("words") read-at-end))))
+
 (ert-deftest efrit-quit-that-takes-the-end-of-the-sidecar-ends-its-calls-all-the-same ()
   "As where Emacs calls no sentinel because of a quit."
   (efrit-test-with-session session

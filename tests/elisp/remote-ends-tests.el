@@ -253,9 +253,9 @@ text = \"The second answer.\"
         (clrhash efrit-host--session-hosts)
         (with-current-buffer (efrit-sessions)
           (should (efrit-test-wait-until #'tabulated-list-get-id))
-          (should (string-search (abbreviate-file-name
-                                  (directory-file-name efrit-test-project))
-                                 (buffer-string)))
+          (should (equal mode-line-process
+                         (concat ": " (abbreviate-file-name
+                                       (directory-file-name efrit-test-project)))))
           (kill-buffer))
         (clrhash efrit-host--session-hosts)
         (let ((again (efrit-resume id)))
@@ -313,10 +313,17 @@ echo 'the disk is full' >&2; exit 3
   "The output of a process that has ended is read before its start is judged."
   (let ((process (make-process :name "efrit-test" :noquery t :connection-type 'pipe
                                :command '("printf" "\\0efrit ready\\0") :sentinel #'ignore
-                               :filter #'efrit-remote--keep)))
+                               :filter #'efrit-remote--keep))
+        (begun nil))
     (while (process-live-p process)     ; nothing is read of it meanwhile
       (call-process "true"))
-    (efrit-remote--await process "/mock:vm:" (+ (float-time) 60))
+    (efrit-remote--await process (efrit-remote--start-create
+                                  :remote "/mock:vm:" :command '("printf")
+                                  :then (lambda (&rest _) (setq begun t))
+                                  :failed (lambda (_ err) (setq begun err))
+                                  :end (+ (float-time) 60)))
+    (should (efrit-test-wait-until (lambda () begun)))
+    (should (eq t begun))
     (should (equal "" (process-get process 'efrit-written)))))
 
 (ert-deftest efrit-remote-a-start-waits-while-tramp-is-busy ()

@@ -60,6 +60,8 @@ Nothing may be asked."
   "No tool waits for ever, no empty buffer stands for a file, and none is called changed."
   (efrit-remote-files-tests--with '(("b.txt" . "one\ntwo\n") ("c.txt" . "one\n"))
     (efrit-remote-files-tests--use "create_file" :path "a.txt" :content "made\n")
+    (dolist (name '("a.txt" "b.txt" "c.txt"))
+      (find-file-noselect (editing-file name)))
     (efrit-remote-files-tests--use "rename_file" :path "a.txt" :to "z.txt")
     (should (efrit-file-buffer (editing-file "z.txt")))
     (efrit-remote-files-tests--use "undo_edit")
@@ -80,10 +82,10 @@ Nothing may be asked."
 (ert-deftest efrit-remote-files-a-commands-recent-change-is-not-lost ()
   "TRAMP takes a file for the same that was changed less than two seconds later."
   (efrit-remote-files-tests--with '(("a.txt" . "one\ntwo\n"))
+    (find-file-noselect (editing-file "a.txt"))
     (efrit-remote-files-tests--edit "a.txt" "one" "six")
     (efrit-over-there-shell (efrit-loop-id editing-loop) "cp -p a.txt b.txt && sed -i s/two/ten/ a.txt && touch -r b.txt a.txt")
-    (efrit-remote-without-cache
-      (efrit-read-files-note editing-loop (editing-file "a.txt")))
+    (editing-read "a.txt")
     (efrit-remote-files-tests--edit "a.txt" "six" "one")
     (should (equal "one\nten\n" (efrit-remote-files-tests--text "a.txt")))))
 
@@ -101,6 +103,7 @@ Nothing may be asked."
 (ert-deftest efrit-remote-files-an-undo-ends-where-its-buffer-cannot-follow ()
   "The tool says that the file is as before, and that its buffer is not."
   (efrit-remote-files-tests--with '(("a.txt" . "one\n"))
+    (find-file-noselect (editing-file "a.txt"))
     (efrit-remote-files-tests--edit "a.txt" "one" "two")
     (cl-letf (((symbol-function 'efrit-file-reload)
                (lambda (&rest _) (signal 'file-error '("The connection is lost")))))
@@ -114,6 +117,7 @@ Nothing may be asked."
 (ert-deftest efrit-remote-files-a-buffer-is-not-sent-while-it-is-saved ()
   "The text of the model's own edit is not sent as if it were not saved."
   (efrit-remote-files-tests--with '(("a.txt" . "one\n"))
+    (find-file-noselect (editing-file "a.txt"))
     (let ((tramp-dont-suspend-timers t)
           (efrit-sync-delay 0)
           (sent nil))
@@ -177,7 +181,7 @@ Of an option that is given twice, ssh takes the first."
 (ert-deftest efrit-remote-files-the-sidecar-has-a-connection-of-its-own ()
   "Its output while TRAMP waits for an answer disturbs nobody."
   (efrit-remote-files-tests--with-ssh asked
-    (let ((process (efrit-remote-spawn "/ssh:there:" "efrit-test-there" '("cat") 60)))
+    (let ((process (efrit-over-there-spawn "/ssh:there:" '("cat"))))
       (should (process-live-p process))
       (delete-process process))
     (should (equal '(nil t) (mapcar (lambda (arguments)
@@ -187,7 +191,7 @@ Of an option that is given twice, ssh takes the first."
 (ert-deftest efrit-remote-files-a-hop-has-a-connection-of-its-own ()
   "The ssh that goes on from the first machine to the next shares none, either."
   (efrit-remote-files-tests--with-ssh asked
-    (let ((process (efrit-remote-spawn "/ssh:there|ssh:behind:" "efrit-test-there" '("cat") 60)))
+    (let ((process (efrit-over-there-spawn "/ssh:there|ssh:behind:" '("cat"))))
       (delete-process process))
     (should (cl-every #'efrit-remote-files-tests--own-p (last (funcall asked) 2)))))
 

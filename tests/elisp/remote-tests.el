@@ -72,6 +72,24 @@ text = \"Done.\"
           (should-not (string-match-p "unsaved" (read)))
           (kill-buffer))))))
 
+(ert-deftest efrit-remote-instructions-that-may-not-be-sent-are-named ()
+  "Neither a link to the outside nor a secret, but a file that is there; of a long one a note."
+  (efrit-over-there-with-project '(("CLAUDE.md" . "Use tabs.\n") (".env" . "hidden\n"))
+    (let* ((loop (efrit-test-loop))
+           (notes nil)
+           (efrit-instruction-files '("AGENTS.md" ".env" "CLAUDE.md")))
+      (efrit-loop-observe loop (lambda (_ event)
+                                 (when (eq (car event) 'note)
+                                   (push (cadr event) notes))))
+      (make-symbolic-link "/etc/passwd" (expand-file-name "AGENTS.md" efrit-over-there-local))
+      (should (equal '("[Instructions of the project, from CLAUDE.md:]\nUse tabs.\n")
+                     (efrit-context--instructions loop)))
+      (should (string-match-p "AGENTS.md was not sent: .*outside" (cadr notes)))
+      (should (string-match-p ".env was not sent: .*secrets" (car notes)))
+      (let ((efrit-instruction-most-bytes 5))
+        (should (string-match-p "not sent: it has 10 bytes"
+                                (car (efrit-context--instructions loop))))))))
+
 (ert-deftest efrit-remote-syncing-asks-nothing-of-the-other-machine ()
   "Sending buffers needs no round trip: it works while TRAMP cannot."
   (efrit-over-there-with-project '(("a.txt" . "on disk\n"))

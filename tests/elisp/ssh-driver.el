@@ -5,11 +5,12 @@
 
 ;;; Commentary:
 
-;; Run in a batch Emacs: it reads a session from each line of standard input,
-;; a JSON object of the root of a project, the URL of its model and its task,
-;; has the model work there with TRAMP as Emacs comes with it, and writes what
-;; each tool gave as a line that begins with "USE ".  A line that begins with
-;; "END " says how the session ended, and which buffers are not as their files.
+;; Run in a batch Emacs: it reads sessions from each line of standard input,
+;; a JSON array of objects of the root of a project, the URL of its model and
+;; its task, has the models work there at once with TRAMP as Emacs comes with it,
+;; and writes what each tool gave as a line that begins with "USE ".  Every
+;; second file is visited once a tool has made it.  A line that begins with "END "
+;; says how a session ended, and which buffers are not as their files.
 ;; See tests/emacs/test_over_ssh.py.
 
 ;;; Code:
@@ -24,58 +25,80 @@
 (require 'seq)
 
 (defun ssh-driver-run ()
-  "Work on each session that standard input asks for."
+  "Work on the sessions that standard input asks for."
   (setq efrit-permission-rules '((t t allow))
         efrit-do-show-function #'ignore
         efrit-claude-headers '(("x-api-key" . "sk-test"))
         efrit-claude-features '(cache thinking effort binding diagnostics))
+  ;; TRAMP would ask whether the buffers of root's files may be auto-saved.
+  (setq auto-save-default nil)
   (let (line)
     ;; Nobody is there to answer one.
     (dolist (question '(yes-or-no-p y-or-n-p read-string read-passwd))
       (advice-add question :override
                   (lambda (prompt &rest _) (error "A question: %s" prompt))))
     (while (setq line (ignore-errors (read-from-minibuffer "")))
-      (ssh-driver--say
-       "END" (condition-case err
-                 (ssh-driver--session (json-parse-string line :object-type 'plist))
-               (error (list :problem (error-message-string err))))))))
+      (condition-case err
+          (ssh-driver--work (append (json-parse-string line :object-type 'plist) nil))
+        (error (ssh-driver--say "END" (list :problem (error-message-string err))))))))
 
-(defun ssh-driver--session (asked)
-  "Work on the session ASKED, a plist; return how it ended, a plist.
+(defun ssh-driver--work (asked)
+  "Work on the sessions ASKED, plists, at once; write how each ended.
 Where connections are shared by the person's will, TRAMP has no say."
-  (when (eq t (plist-get asked :shared))
+  (when (eq t (plist-get (car asked) :shared))
     (let ((option (if (boundp 'tramp-use-connection-share)
                       'tramp-use-connection-share
                     'tramp-use-ssh-controlmaster-options)))
       (set option nil)))
+  (let ((loops (mapcar #'ssh-driver--begin asked)))
+    (unwind-protect
+        (progn
+          (mapc #'efrit-test-rest loops)
+          (efrit-test-wait-until #'efrit-revert-idle-p)
+          (dolist (loop loops)
+            (let ((root (efrit-loop-root loop)))
+              (ssh-driver--say "END" (list :root root
+                                           :problem (efrit-loop-problem loop)
+                                           :buffers (vconcat (ssh-driver--strange-buffers root)))))))
+      (dolist (loop loops)
+        (let ((efrit-test-project (efrit-loop-root loop)))
+          (efrit-do-forget loop)
+          (efrit-test-kill-buffers (buffer-list)))))))
+
+(defun ssh-driver--begin (asked)
+  "Begin the session ASKED, a plist, and return its loop."
   (let* ((efrit-test-project (plist-get asked :root))
          (efrit-claude-url (plist-get asked :url))
          (default-directory efrit-test-project)
          (loop (efrit-test-loop)))
-    (unwind-protect
-        (progn
-          (efrit-loop-observe loop #'ssh-driver--observe)
-          (efrit-do-say loop (plist-get asked :task))
-          (efrit-test-rest loop)
-          (efrit-test-wait-until (lambda () (null efrit-revert--queue)))
-          (list :problem (efrit-loop-problem loop)
-                :buffers (vconcat (ssh-driver--strange-buffers))))
-      (efrit-do-forget loop)
-      (efrit-test-kill-buffers (buffer-list)))))
+    (efrit-loop-observe loop #'ssh-driver--observe)
+    (efrit-do-say loop (plist-get asked :task))
+    loop))
 
-(defun ssh-driver--observe (_loop event)
-  "Write the result of a use of a tool, if EVENT is about one."
+(defun ssh-driver--observe (loop event)
+  "Write the result of a use of a tool, if EVENT of LOOP is about one."
   (pcase event
     ((and `(use ,use) (guard (eq 'done (efrit-use-state use))))
-     (let ((result (efrit-use-result use)))
-       (ssh-driver--say "USE" (list :name (efrit-use-name use)
+     (let ((result (efrit-use-result use))
+           (root (efrit-loop-root loop)))
+       (ssh-driver--say "USE" (list :root root
+                                    :name (efrit-use-name use)
                                     :status (plist-get result :status)
                                     :text (plist-get result :text)
-                                    :tree (ssh-driver--tree)))))))
+                                    :tree (ssh-driver--tree root)))
+       (when (equal (efrit-use-name use) "create_file")
+         (efrit-defer #'ssh-driver--visit root (efrit-use-arguments use)))))))
 
-(defun ssh-driver--tree ()
-  "Return the names of all files of the project and digests of them."
-  (let ((root (file-local-name efrit-test-project))
+(defun ssh-driver--visit (root arguments)
+  "Visit the file in ARGUMENTS, a JSON text, below ROOT, if it is one to be visited."
+  (let ((path (plist-get (efrit-json-plist arguments) :path)))
+    (when (and (member path '("a.txt" "new/c.txt"))
+               (file-exists-p (file-local-name (expand-file-name path root))))
+      (find-file-noselect (expand-file-name path root)))))
+
+(defun ssh-driver--tree (root)
+  "Return the names of all files of the project ROOT and digests of them."
+  (let ((root (file-local-name root))
         (tree (make-hash-table :test #'equal)))
     (dolist (file (directory-files-recursively root "") tree)
       (puthash (file-relative-name file root)
@@ -85,16 +108,16 @@ Where connections are shared by the person's will, TRAMP has no say."
                  (md5 (current-buffer)))
                tree))))
 
-(defun ssh-driver--strange-buffers ()
-  "Return the files whose buffers are not modified and have another text."
-  (delq nil (mapcar #'ssh-driver--strange-file (buffer-list))))
+(defun ssh-driver--strange-buffers (root)
+  "Return the files below ROOT whose buffers are not modified and have another text."
+  (delq nil (mapcar (apply-partially #'ssh-driver--strange-file root) (buffer-list))))
 
-(defun ssh-driver--strange-file (buffer)
-  "Return the file of BUFFER if that is there and has another text.
+(defun ssh-driver--strange-file (root buffer)
+  "Return the file of BUFFER if that is there, below ROOT, and has another text.
 It is read on this machine, which is the other one as well."
   (when-let* ((name (buffer-file-name buffer))
               (file (file-local-name name)))
-    (and (string-prefix-p efrit-test-project name)
+    (and (string-prefix-p root name)
          (not (buffer-modified-p buffer))
          (file-exists-p file)
          (not (equal (efrit-file-text buffer) (with-temp-buffer

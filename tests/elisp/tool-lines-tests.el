@@ -339,7 +339,7 @@ text = \"So be it.\"
       (efrit-viewing-press "r"))
     (efrit-viewing-shows "? Edit README.md +2 −1 · asks you")
     (efrit-allow-once)
-    (efrit-viewing-shows "or answer in the reply box")
+    (efrit-viewing-shows "nswer in the reply box")
     (efrit-viewing-type "green\u202e")
     (should (eq 'idle (efrit-test-rest view-loop)))
     (efrit-viewing-to "Edit README.md")
@@ -378,7 +378,7 @@ text = \"So be it.\"
       (efrit-viewing-press "r"))
     (efrit-viewing-shows "· asks you")
     (efrit-allow-once)
-    (efrit-viewing-shows "or answer in the reply box")
+    (efrit-viewing-shows "nswer in the reply box")
     (efrit-viewing-type (make-string 3000 ?x))
     (should (eq 'idle (efrit-test-rest view-loop)))
     (efrit-viewing-in-order "✗ Denied: rm -rf build (you: e" "…)"

@@ -11,6 +11,8 @@
 ;;; Code:
 
 (require 'viewing)
+(require 'efrit-sessions)
+(require 'efrit-undo)
 
 ;;; Questions
 
@@ -259,10 +261,18 @@ expect_contains = \"spaces\"
     (efrit-viewing-in-order "As you like.")
     (should-not (string-search "The model asks" (efrit-viewing-view-text)))))
 
+(ert-deftest efrit-view-takes-the-number-of-an-option-in-the-box-as-the-answer ()
+  (efrit-viewing-with-view efrit-viewing-choosing
+    (efrit-viewing-type "Indent it.")
+    (efrit-viewing-shows "by a number or in words")
+    (efrit-viewing-type "2")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "• Asked: Tabs or spaces? → spaces" "As you like.")))
+
 (ert-deftest efrit-view-takes-the-next-text-in-the-box-as-the-answer ()
   (efrit-viewing-with-view efrit-viewing-choosing
     (efrit-viewing-type "Indent it.")
-    (efrit-viewing-shows "or answer in the reply box")
+    (efrit-viewing-shows "nswer in the reply box")
     (efrit-viewing-type "two spaces, please")
     (should (eq (efrit-test-rest view-loop) 'idle))
     (efrit-viewing-in-order "• Asked: Tabs or spaces? → two spaces, please" "As you like.")
@@ -277,7 +287,7 @@ expect_contains = \"spaces\"
     (let ((efrit-do-history nil))
       (efrit-viewing-type "Indent it as <private>hunter2x</private> does.")
       (efrit-viewing-shows "was not sent")
-      (efrit-viewing-shows "or answer in the reply box")
+      (efrit-viewing-shows "nswer in the reply box")
       (efrit-viewing-type "two spaces, <Private a='>'>hunter2x</private>")
       (should (eq (efrit-test-rest view-loop) 'idle))
       (efrit-viewing-in-order "As you like.")
@@ -501,6 +511,22 @@ text = \"Yes.\"
                                         (abbreviate-file-name efrit-test-project))
                                 (buffer-string))))))))
 
+(ert-deftest efrit-view-notifies-the-desktop-of-a-text-and-of-no-markup ()
+  (require 'notifications)
+  (pcase-dolist (`(,capabilities ,body)
+                 '(((:body :body-markup) "~/a&lt;b&gt;&amp;c/: asks &lt;a href=x&gt;")
+                   ((:body) "~/a<b>&c/: asks <a href=x>")))
+    (let ((efrit-presence-notify 'desktop)
+          (process-environment (cons "DBUS_SESSION_BUS_ADDRESS=unix:path=/none"
+                                     process-environment))
+          (notified nil))
+      (cl-letf (((symbol-function 'display-graphic-p) #'always)
+                ((symbol-function 'notifications-get-capabilities) (lambda () capabilities))
+                ((symbol-function 'notifications-notify)
+                 (lambda (&rest params) (setq notified (plist-get params :body)))))
+        (efrit-presence--notify "~/a<b>&c/: asks <a href=x>"))
+      (should (equal body notified)))))
+
 (ert-deftest efrit-view-asks-before-a-buffer-at-work-is-killed-and-before-exit ()
   (efrit-viewing-with-view "[[reply]]\nwait_ms = 60000\ntext = \"Yes.\"\n"
     (should (efrit-presence-may-exit-p))
@@ -530,6 +556,41 @@ text = \"Yes.\"
           (let ((short (efrit-list-keys-line keys columns)))
             (should (<= (string-width short) columns))
             (should (string-suffix-p "? help" short))))))))
+
+(ert-deftest efrit-view-lists-fit-the-window ()
+  (let ((session (list :session_id "abcde" :title (make-string 90 ?t) :calls 12345 :dollars 123.45
+                       :touched 0 :state "open" :root (concat "/" (make-string 70 ?r))))
+        (change (list :number 1 :label "c1234" :kind "create" :path (make-string 90 ?p)
+                      :added 1234 :removed 5678 :state "done" :now "changed" :tool "create_file")))
+    (dolist (columns '(60 80 100 180))
+      (cl-letf (((symbol-function 'efrit-smallest-window) (lambda (&rest _) (cons columns 24))))
+        (pcase-dolist (`(,mode . ,show)
+                       `((efrit-sessions-mode
+                          . ,(lambda () (efrit-sessions--show (list session))))
+                         (efrit-sessions-mode
+                          . ,(lambda ()
+                               (setq efrit-sessions--root "/r")
+                               (efrit-sessions--show (list session))))
+                         (efrit-undo-view-mode
+                          . ,(lambda ()
+                               (setq tabulated-list-entries (list (efrit-undo-view--row change)))
+                               (efrit-list-print)))))
+          (with-temp-buffer
+            (funcall mode)
+            (funcall show)
+            (ert-info ((format "%d columns: %s" columns (buffer-string)))
+              (dolist (line (split-string (buffer-string) "\n"))
+                (should (<= (string-width line) columns))))))))))
+
+(ert-deftest efrit-view-leaves-room-for-the-state-in-the-mode-line ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (rename-buffer (concat "*efrit: 100% of " (make-string 60 ?t) "*"))
+    (dolist (columns '(60 80 180))
+      (cl-letf (((symbol-function 'window-width) (lambda (&rest _) columns)))
+        (let ((name (efrit-session-view--identification)))
+          (should (string-prefix-p "*efrit: 100%%" (concat name "%")))
+          (should (equal (buffer-name) (get-text-property 0 'help-echo name)))
+          (should (<= (string-width name) (max 15 (- columns 47)))))))))
 
 (ert-deftest efrit-view-lists-permissions-with-faces ()
   (efrit-viewing-with-view efrit-viewing-short

@@ -11,15 +11,17 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.emacs.batch import ROOT, batch
+from tests.emacs.delaying import delayed
 from tests.processes import until
 
-HOST = "there"
+HOST, OTHER_HOST = "there", "elsewhere"
+"""Two names of the same machine, which are two machines for an Emacs."""
 SERVER = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -35,9 +37,9 @@ sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin
 """
 GROUP = "efrit:x:{gid}:\nnogroup:x:65534:\n"
 CLIENT = """\
-Host {host}
+Host {host} {other}
   HostName 127.0.0.1
-  Port {port}
+  Port {front}
   User efrit
   IdentityFile {folder}/key
   IdentitiesOnly yes
@@ -59,11 +61,13 @@ def script(name: str) -> str:
 class Machine:
     """The folder of the other machine, with keys, settings and a home.
 
-    If `shared`, the person's ssh settings let connections share one, not TRAMP's.
+    If `shared`, the person's ssh settings let connections share one, not TRAMP's. Its sshd listens
+    on `port`, and ssh goes to `front`, which may be a proxy's.
     """
 
     folder: Path
     port: int
+    front: int
     shared: bool
 
     @property
@@ -76,7 +80,8 @@ class Machine:
         for name in ("key", "host_key"):
             new = ["-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)]
             subprocess.run([programs / "ssh-keygen", *new], check=True)
-        named = {"folder": self.folder, "port": self.port, "host": HOST}
+        named = {"folder": self.folder, "port": self.port, "front": self.front}
+        named |= {"host": HOST, "other": OTHER_HOST}
         ids = {"uid": os.getuid(), "gid": os.getgid()}
         self._write("passwd", PASSWD.format(**named, **ids))
         self._write("group", GROUP.format(**ids))
@@ -108,14 +113,19 @@ class Machine:
 
 
 @contextmanager
-def machine(shared: bool = False) -> Iterator[Machine]:
-    """Run an sshd that lets its own key in, as whoever runs the test."""
+def machine(shared: bool = False, delay: float = 0.0) -> Iterator[Machine]:
+    """Run an sshd that lets its own key in, as whoever runs the test.
+
+    With a `delay`, everything passes so many seconds late in each direction.
+    """
     programs = Path(script("sshd"))
     if os.getuid() == 0:
         # Where Debian's sshd goes before it knows who comes.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="ssh-") as folder:
-        there = Machine(Path(folder), free_port(), shared)
+    port = free_port()
+    way = delayed(port, delay) if delay else nullcontext(port)
+    with tempfile.TemporaryDirectory(prefix="ssh-") as folder, way as front:
+        there = Machine(Path(folder), port, front, shared)
         there.settle(programs)
         with running(programs / "sshd", there):
             yield there
@@ -171,18 +181,26 @@ class Driver:
             self._lines.put(line)
         self._lines.put("")
 
-    def begin(self, root: Path, url: str) -> None:
-        """Begin a session in a project on the other machine."""
+    def begin(self, **sessions: tuple[Path, str]) -> None:
+        """Begin a session for each host, in a project there and with a model at a URL."""
         self._done.clear()
-        asked = {
-            "root": f"/ssh:{HOST}:{root}/",
-            "url": f"{url}/v1/messages",
-            "task": "Go on.",
-            "shared": self._shared,
-        }
+        asked = [
+            {
+                "root": f"/ssh:{host}:{root}/",
+                "url": f"{url}/v1/messages",
+                "task": "Go on.",
+                "shared": self._shared,
+            }
+            for host, (root, url) in sessions.items()
+        ]
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
+
+    def connections(self) -> list[int]:
+        """Return the process ids of the ssh programs that Emacs runs, the latest last."""
+        found = [int(file.parent.name) for file in Path("/proc").glob("[0-9]*/stat")]
+        return sorted(pid for pid in found if _is_ssh_of(self._process.pid, pid))
 
     def next(self, word: str, seconds: float) -> dict[str, Any]:
         """Return the value of Emacs's next line; fail if it is late or begins with another word."""
@@ -214,3 +232,13 @@ def driver(there: Machine, emacs: str) -> Iterator[Driver]:
             yield Driver(process, there.shared)
         finally:
             process.kill()
+
+
+def _is_ssh_of(parent: int, pid: int) -> bool:
+    """Return whether a process is an ssh that another one started."""
+    try:
+        facts = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    name, _, rest = facts.partition("(")[2].rpartition(")")
+    return name.startswith("ssh") and int(rest.split()[1]) == parent

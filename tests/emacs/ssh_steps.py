@@ -56,6 +56,15 @@ class Session:
             steps += [self._rename]
         self.chance.choice(steps)()
 
+    def change(self) -> None:
+        """Add a step that changes a file by a tool, or reads one."""
+        steps = [self.create] if len(self.tree) < len(NAMES) else []
+        if self.tree:
+            steps += [self._edit, self._edit, self._delete, self._read]
+        if 0 < len(self.tree) < len(NAMES):
+            steps += [self._rename]
+        self.chance.choice(steps)()
+
     def scenario(self) -> str:
         """Return the scenario of a model that makes all these uses, one in each reply."""
         replies = [
@@ -99,6 +108,9 @@ class Session:
             self.tree.pop(name, None)
             if text is not None:
                 self.tree[name] = text
+
+    def _read(self) -> None:
+        self._use("read_file", path=self._there())
 
     def _edit(self) -> None:
         path = self._known()
@@ -159,10 +171,16 @@ class Session:
         self._unread |= set(files)
 
 
-def session(chance: random.Random, steps: int) -> Session:
-    """Return a session of this many steps, the first of which creates a file."""
+def session(chance: random.Random, steps: int, *, commands: bool = True) -> Session:
+    """Return a session of this many steps, the first of which creates a file.
+
+    Without `commands`, each step is one that can be repeated if nobody knows whether it was done.
+    """
     made = Session(chance)
     made.create()
     for _ in range(steps - 1):
-        made.step()
+        if commands:
+            made.step()
+        else:
+            made.change()
     return made

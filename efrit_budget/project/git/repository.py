@@ -12,7 +12,7 @@ from pathlib import Path
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.file_cache import FileCache, Sources
 from efrit_budget.project.git.folder import GitError, GitFolder, git_folder
-from efrit_budget.project.git.settings_files import own_files, personal_files
+from efrit_budget.project.git.settings_files import personal_files
 from efrit_budget.project.paths import shown_name
 from efrit_budget.project.processes.confinement import MOST_MEMORY, Confinement
 from efrit_budget.project.processes.environment import own_without_keys
@@ -225,7 +225,7 @@ class Repository:
     def find_filters(self, sources: Sources) -> tuple[str, ...]:
         """Return the names of settings that define filters; no filter is run."""
         folder = self.folder
-        for file in (*own_files(), folder.shared / "config", folder.own / "config.worktree"):
+        for file in (*personal_files(), folder.shared / "config", folder.own / "config.worktree"):
             sources.add(file)
         listing = ["config", "-z", "--name-only", "--get-regexp", FILTERS_AND_INCLUDES]
         finished = self._run(listing, None, MOST_BYTES)
@@ -243,7 +243,7 @@ class Repository:
 def open_repository(root: Path, cancellation: Cancellation) -> Repository:
     """Return the repository that `root` is in."""
     bare = Repository(find(), root, git_folder(root), (), cancellation)
-    filters = _filters.get((bare.program, bare.folder, own_files()), bare.find_filters)
+    filters = _filters.get((bare.program, bare.folder, personal_files()), bare.find_filters)
     return replace(bare, filters=filters)
 
 

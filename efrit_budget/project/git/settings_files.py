@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,24 +18,18 @@ MOST_FILES = 50
 
 
 def personal_files() -> tuple[Path, ...]:
-    """Return the person's existing git settings files and the files that they name."""
-    first = own_files()
-    return _found.get(first, lambda sources: _with_named(first, sources))
-
-
-def own_files() -> tuple[Path, ...]:
-    """Return the paths of the settings files that git reads in every repository.
+    """Return the existing settings files that git reads everywhere, and the files that they name.
 
     Environment variables of git could name other files, but they are not passed on to git.
     """
     home = os.environ.get("HOME", "")
     own = os.environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
-    found = [SYSTEM, *_beside_git(os.environ.get("PATH", ""))]
+    first = [SYSTEM, *_beside_git(os.environ.get("PATH", ""))]
     if home.startswith("/"):
-        found.append(Path(home, ".gitconfig"))
+        first.append(Path(home, ".gitconfig"))
     if own.startswith("/"):
-        found += [Path(own, "git", name) for name in ("config", "ignore")]
-    return tuple(found)
+        first += [Path(own, "git", name) for name in ("config", "ignore")]
+    return _found.get(tuple(first), lambda sources: _with_named(first, sources))
 
 
 _found: FileCache[tuple[Path, ...], tuple[Path, ...]] = FileCache()
@@ -47,7 +42,7 @@ def _beside_git(_path: str) -> tuple[Path, ...]:
     return () if git is None else (Path(git).parent.parent / "etc" / "gitconfig",)
 
 
-def _with_named(files: tuple[Path, ...], sources: Sources) -> tuple[Path, ...]:
+def _with_named(files: Sequence[Path], sources: Sources) -> tuple[Path, ...]:
     """Return those of the files that exist, and the existing files that they name."""
     found: dict[Path, None] = {}
     waiting = list(files)

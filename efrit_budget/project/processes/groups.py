@@ -6,7 +6,6 @@ group: no signal ever reaches the group of another program.
 """
 
 import os
-import select
 import signal
 import subprocess
 import threading
@@ -52,8 +51,6 @@ class Child:
 
     def wait(self, seconds: float) -> int | None:
         """Wait for the process at most so long; return its exit code, or None if it still runs."""
-        if self.code() is None:
-            seconds = _wait_by_descriptor(self.process.pid, seconds)
         deadline, pause = time.monotonic() + seconds, SHORTEST_PAUSE
         while (code := self.code()) is None and time.monotonic() < deadline:
             time.sleep(pause)
@@ -134,18 +131,3 @@ class _Groups:
 _groups = _Groups()
 start = _groups.start
 stop_all_groups = _groups.kill_all
-
-
-def _wait_by_descriptor(process: int, seconds: float) -> float:
-    """Wait for a process by a descriptor and return 0; return `seconds` if that is impossible."""
-    try:
-        descriptor = os.pidfd_open(process)
-    except (AttributeError, OSError):  # another system, or it has been collected
-        return seconds
-    try:
-        ending = select.poll()
-        ending.register(descriptor, select.POLLIN)
-        ending.poll(seconds * 1000)
-    finally:
-        os.close(descriptor)
-    return 0

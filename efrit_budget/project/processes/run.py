@@ -45,7 +45,7 @@ take the processor from the program that writes."""
 TAIL_BYTES = 64 * 1024
 """The bytes of an output's end that are kept if the output is longer than `kept_bytes`."""
 MOST_BYTES = 256 * 1024 * 1024
-"""The most bytes of output that are read from one program."""
+"""The most bytes of output, and of errors, that are read from one program."""
 SHELL = "/bin/sh"
 OUT_OF_MEMORY = re.compile(
     rb"(?i)out of memory|memory allocation of \d+ bytes failed|(cannot|failed to) allocate memory"
@@ -105,8 +105,9 @@ def run(  # noqa: PLR0913  each limit has its own name
     """Run a program to its end, to one of its limits, or until it is cancelled (which raises).
 
     When the program has ended, the other processes of its group are killed. With `kept_bytes`, only
-    that many bytes of output and the tail are kept; without, the program is stopped when it writes
-    more than `most_bytes`. A confined program is also stopped if it only waits.
+    that many bytes of its output and of its errors are kept, and the tail; without, the program is
+    stopped when either has more than `most_bytes`. A confined program is also stopped if it only
+    waits.
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
     start = None if confinement is None else confinement.start
@@ -175,8 +176,7 @@ def _running(
     begun = time.monotonic()
     child = groups.start(begin if start is None else partial(start, begin), cancellation, origin)
     try:
-        with cancellation.calling(lambda: child.signal(signal.SIGTERM)):
-            yield child
+        yield child
     finally:
         child.finish()
         ended = (child.process.returncode, time.monotonic() - begun)
@@ -190,7 +190,7 @@ class _Collector:
     child: Child
     cancellation: Cancellation
     room: int = 0
-    """The number of bytes of output that may still be kept."""
+    """The number of bytes to keep of the output, and as many of the errors."""
     cuts: bool = False
     """Whether to stop the process when it writes more than there is room for."""
     take: Callable[[bytes], object] | None = None
@@ -227,6 +227,11 @@ class _Collector:
                             fcntl.fcntl(pipe.fileno(), SET_PIPE_SIZE, PIPE_BYTES)
                     read = partial(self._read, pipes.enter_context(pipe), kept, kept is stdout)
                     self.selector.register(pipe, selectors.EVENT_READ, read)
+            with contextlib.suppress(AttributeError, OSError):  # another system than Linux
+                ending = os.pidfd_open(process.pid)
+                pipes.callback(os.close, ending)
+                stop = partial(self.selector.unregister, ending)
+                self.selector.register(ending, selectors.EVENT_READ, stop)
             if process.stdin is not None:
                 os.set_blocking(process.stdin.fileno(), False)
                 rest = BytesIO(given or b"")
@@ -246,7 +251,7 @@ class _Collector:
         return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
     def _step(self) -> None:
-        """Read and write the pipes, or wait for the process if they are closed; check the limits.
+        """Read and write the pipes, or wait for the end of the process; check the limits.
 
         A process that exceeds a limit is killed; its pipes are read for PATIENCE_SECONDS more.
         """
@@ -263,6 +268,7 @@ class _Collector:
                 self.child.finish()
                 self.leave_at = moment + PATIENCE_SECONDS
             elif self.cancellation.cancelled:
+                self.child.signal(signal.SIGTERM)
                 by_person = self.cancellation.by_person
                 self.kill_at = moment + (STOP_SECONDS if by_person else TERMINATE_SECONDS)
             elif moment >= self.deadline or (moment >= self.look_at and self._only_waits(moment)):
@@ -293,8 +299,7 @@ class _Collector:
         if self.take is not None:
             self.take(data)
         else:
-            over = data[kept.write(data[: self.room]) :]
-            self.room -= len(data) - len(over)
+            over = data[kept.write(data[: self.room - kept.tell()]) :]
             if over and self.cuts:
                 self.is_cut = True
             elif over and has_tail:

@@ -65,6 +65,8 @@ class Hits:
     unreadable: int = 0
     binary: list[str] = field(default_factory=list)
     """The files of which lines are missing, because they turned out to be binary."""
+    secret: list[str] = field(default_factory=list)
+    """The files that were not searched, because they usually hold secrets."""
     unsettled: int = 0
     """The number of files left out because their folders changed during the search."""
     over_lines: bool = False

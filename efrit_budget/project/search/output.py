@@ -9,10 +9,9 @@ from efrit_budget.project.processes.run import Finished
 from efrit_budget.project.search.hits import MATCHED, MOST_STORED, Block, Hits, cut_block
 from efrit_budget.project.search.ripgrep import PatternError
 from efrit_budget.project.search.scope import Scope
+from efrit_budget.project.search.secret_files import NO_PROGRAM, REPORT, reported_name
 
 MOST_COMPLAINT = 600
-HERE = b"./"
-"""The prefix of the names that rg prints when it is told to search the folder `.`."""
 STATS = re.compile(
     rb"\n\d+ matches\n(\d+) matched lines\n(\d+) files contained matches\n"
     rb"(\d+) files searched\n\d+ bytes printed\n\d+ bytes searched\n"
@@ -23,6 +22,9 @@ STATS_BYTES = 1000
 COUNT = re.compile(rb"(?s)(.*?)\0(\d+)\n")
 COMPLAINTS = re.compile(rb"(?m)^rg: (?!No files were searched)")
 """The start of rg's message on a file it cannot read; finding no file is no such message."""
+DENIED = re.compile(
+    rb"(?m)^(?!.*%b)(?:rg: )?(.+): Permission denied \(os error 13\)$" % NO_PROGRAM.encode()
+)
 BINARY = b"binary file"
 LEFT = re.compile(
     rb"(?s)\n(?!\d+[:-]|--)[^\n]*: (?:WARNING: stopped searching )?binary file [^\n]*$"
@@ -37,22 +39,28 @@ def read_hits(finished: Finished, scope: Scope, *, count: bool, alone: bool) -> 
     if found is None:
         said = finished.stderr.decode("utf-8", "replace").strip()
         raise PatternError(said.removeprefix("rg: ")[:MOST_COMPLAINT] or "rg was ended")
+    denied = map(os.fsdecode, DENIED.findall(finished.stderr))
+    secret = [*map(reported_name, REPORT.findall(finished.stderr))]
+    secret += filter(scope.leaves_out, denied)
+    complaints = len(COMPLAINTS.findall(finished.stderr))
     totals = Hits(
         matches=int(found[1]),
         matched_files=int(found[2]),
         searched_files=int(found[3]),
-        unreadable=len(COMPLAINTS.findall(finished.stderr)),
+        unreadable=max(0, complaints - len(secret)),
+        secret=sorted(secret),
     )
     if count:
-        return _read_counts(finished.stdout, scope, totals)
-    return _read_matches(finished.stdout, scope, totals, alone=alone)
+        hits = _read_counts(finished.stdout, totals)
+    else:
+        hits = _read_matches(finished.stdout, scope, totals, alone=alone)
+    top = os.fsencode(scope.secrets.top)
+    names = os.fsdecode(b"\n".join(top + block.path for block in hits.blocks))
+    return _without_secrets(hits, scope) if scope.secrets.secrets.may_be_in(names) else hits
 
 
-def _read_counts(output: bytes, scope: Scope, totals: Hits) -> Hits:
-    found = (
-        Block(entry[1].removeprefix(HERE), b"", int(entry[2])) for entry in COUNT.finditer(output)
-    )
-    blocks = sorted(block for block in found if not scope.leaves_out(os.fsdecode(block.path)))
+def _read_counts(output: bytes, totals: Hits) -> Hits:
+    blocks = sorted(Block(entry[1], b"", int(entry[2])) for entry in COUNT.finditer(output))
     matches = sum(block.matches for block in blocks)
     return replace(totals, blocks=blocks, matches=matches, matched_files=len(blocks))
 
@@ -77,10 +85,7 @@ def _read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> 
         binary.append(scope.named)
     if room < 0:
         blocks[-1] = cut_block(blocks[-1], blocks[-1].matches + room)
-    hits = replace(totals, blocks=blocks, binary=binary)
-    found = scope.secrets.top + os.fsdecode(b"\n".join(block.path for block in blocks))
-    is_suspect = scope.secrets.secrets.may_be_in(found)
-    return _without_new_secrets(hits, scope) if is_suspect else hits
+    return replace(totals, blocks=blocks, binary=binary)
 
 
 def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
@@ -94,18 +99,20 @@ def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
         behind = output.find(b"\n\n", ends)
         if behind < 0:
             return
-        yield output[begin:ends].removeprefix(HERE), ends + 1, behind
+        yield output[begin:ends], ends + 1, behind
         begin = behind + 2
 
 
-def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
-    """Return hits without secret files that were made after the search for secret files."""
-    kept = [block for block in hits.blocks if not scope.leaves_out(os.fsdecode(block.path))]
-    fewer = len(hits.blocks) - len(kept)
-    matches = sum(block.matches for block in hits.blocks) - sum(block.matches for block in kept)
+def _without_secrets(hits: Hits, scope: Scope) -> Hits:
+    """Return hits without the secret files that the flags of rg did not leave out.
+
+    Their names have capitals beyond ASCII, or they were made after the files were listed.
+    """
+    secret = [block for block in hits.blocks if scope.leaves_out(os.fsdecode(block.path))]
     return replace(
         hits,
-        blocks=kept,
-        matches=hits.matches - matches,
-        matched_files=hits.matched_files - fewer,
+        blocks=[block for block in hits.blocks if block not in secret],
+        matches=hits.matches - sum(block.matches for block in secret),
+        matched_files=hits.matched_files - len(secret),
+        secret=sorted([*hits.secret, *(os.fsdecode(block.path) for block in secret)]),
     )

@@ -1,5 +1,6 @@
 """Find and run rg."""
 
+import os
 import re
 import subprocess
 import sysconfig
@@ -10,13 +11,14 @@ from pathlib import Path
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import EfritError
 from efrit_budget.project.processes.confinement import MOST_MEMORY, Confinement
-from efrit_budget.project.processes.environment import own_without_keys
 from efrit_budget.project.processes.programs import find_program
 from efrit_budget.project.processes.run import Finished, run
 
 OLDEST = 13
 MOST_SECONDS = 120.0
 FAILED = 2
+VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH")
+"""The variables that rg gets: those by which it finds git's ignore rules, and its libraries."""
 
 OVER_LINES = re.compile(
     r"\n|(?<!\\)(?:\\\\)*\\(?:n|[xuU]\{?0*[aA]\b)|\(\?[a-zA-Z]*s"
@@ -84,7 +86,7 @@ def run_rg(
         cwd=cwd,
         cancellation=cancellation,
         timeout=MOST_SECONDS,
-        env=own_without_keys(),
+        env={name: os.environ[name] for name in VARIABLES if name in os.environ},
         given=given,
         kept_bytes=kept_bytes,
         confinement=Confinement(command[0], readable),

@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from efrit_budget.project.project import Located, Project
 from efrit_budget.project.search.globs import Glob, exactly
 from efrit_budget.project.search.secret_files import (
-    LATEST,
     MOST_BY_NAME,
-    SecretFiles,
     SecretNames,
+    flags_by_name,
+    flags_by_pattern,
 )
 from efrit_budget.project.search.walk import Walk
-
-NO_SECRETS: Future[SecretFiles] = Future()
-NO_SECRETS.set_result(SecretFiles())
 
 
 @dataclass(frozen=True)
@@ -40,30 +36,10 @@ class Scope:
     flags: Sequence[str]
     unsaved: Sequence[Unsaved]
     secrets: SecretNames
-    listing: Future[SecretFiles]
-    """The files with names like those of secret files; they may be found after the search."""
     begun: int
     """The time in nanoseconds before the first file was listed or searched."""
     named: str | None = None
     """The one file that the call names, searched even if it is secret; None for a folder."""
-    limits: Sequence[str] | None = None
-    """If the flags leave out secret files by name patterns: the flags without these patterns."""
-
-    @property
-    def alike(self) -> Sequence[str]:
-        """The files that hold no secrets, but that the flags leave out for their names."""
-        if self.limits is None:
-            return ()
-        unsaved = {buffer.name for buffer in self.unsaved}
-        return [name for name in self.listing.result().alike if name not in unsaved]
-
-    def by_name(self) -> Scope:
-        """Return the scope that leaves out secret files by path, or too many by pattern."""
-        excluding = [f"--glob=!{exactly(name)}" for name in self.listing.result().secret]
-        if len(excluding) > MOST_BY_NAME:
-            globs = [f"--iglob=!{glob}" for glob in self.secrets.globs]
-            excluding = self.secrets.flags or globs
-        return replace(self, flags=[*(self.limits or ()), *excluding], limits=None)
 
     def leaves_out(self, name: str) -> bool:
         """Return whether a found file must not be shown, because it probably holds secrets."""
@@ -78,17 +54,15 @@ def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) 
     if located.path.is_file():
         text = project.buffer(located)
         unsaved = [] if text is None else [Unsaved(walk.target, text, project.is_stale(located))]
-        return Scope([], unsaved, secrets, NO_SECRETS, begun, walk.target)
+        return Scope([], unsaved, secrets, begun, walk.target)
     flags = [] if glob is None else _flags(walk, glob)
-    listing = LATEST.get(walk, flags, secrets)
-    # With a glob of whole paths, rg searches all that it matches, whatever other flags say.
-    brings_back = glob is not None and not (glob.excludes or glob.is_of_names)
-    excluding = None if listing.done() or brings_back else secrets.flags
     covered = _covered(walk, project, flags, glob) if project.buffers else []
     unsaved = [buffer for buffer in covered if not secrets.holds(buffer.name)]
-    limits = flags + [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
-    scope = Scope(limits, unsaved, secrets, listing, begun, limits=limits)
-    return scope.by_name() if excluding is None else replace(scope, flags=[*limits, *excluding])
+    flags += [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
+    excluding = flags_by_pattern(secrets)
+    if excluding is None:
+        excluding = flags_by_name(walk, flags, secrets)
+    return Scope([*flags, *excluding], unsaved, secrets, begun)
 
 
 def _flags(walk: Walk, glob: Glob) -> list[str]:

@@ -3,13 +3,11 @@
 import codecs
 import os
 import stat
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from efrit_budget.project.paths import OutsideError
 from efrit_budget.project.project import Located, open_beneath
-from efrit_budget.project.search.globs import NOT_UTF8, exactly
 from efrit_budget.project.search.hits import MATCHED, Block, Hits, Query, cut_block, join
 from efrit_budget.project.search.output import MOST_COMPLAINT, read_hits
 from efrit_budget.project.search.ripgrep import (
@@ -22,14 +20,12 @@ from efrit_budget.project.search.ripgrep import (
     run_rg,
 )
 from efrit_budget.project.search.scope import Scope
-from efrit_budget.project.search.walk import DIRECTLY, NEVER, Walk
+from efrit_budget.project.search.walk import Walk
 
 MOST_KEPT_BYTES = 32 * 1024 * 1024
 """The most output of one search that is kept; later matches are only counted, by rg."""
 MOST_AGAIN, MOST_AGAIN_BYTES = 200, 64 * 1024 * 1024
 """The most files, and bytes of each, that are searched again if folders change meanwhile."""
-MOST_ALIKE = 200
-"""The most files with names like those of secret files that a second search lists by path."""
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 CLOCK_NS = 20_000_000
 """Nanoseconds that the clock of the file system may be behind."""
@@ -53,24 +49,13 @@ def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hi
 
 
 def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
-    """Return the matches in the files, and in unsaved buffers in place of their files.
-
-    The first search may leave out all files with names like those of secret files. When it is
-    known which of them hold no secrets, these are searched too; if they are many, all files are.
-    """
+    """Return the matches in the files, and in unsaved buffers in place of their files."""
     hits = Hits()
     if scope.named is None or not scope.unsaved:
-        paths = [NEVER] if walk.target == "." else [NEVER, "--", walk.target]
-        hits = _found(walk, scope, query, [*scope.flags, *paths], count=count)
-        alike = () if scope.limits is None else scope.alike
-        if len(alike) > MOST_ALIKE or any(NOT_UTF8.search(name) for name in alike):
-            scope = scope.by_name()
-            hits = _found(walk, scope, query, [*scope.flags, *paths], count=count)
-        elif alike:
-            folders = sorted({name.rpartition("/")[0] or "." for name in alike})
-            wanted = [f"--glob={exactly(name)}" for name in alike]
-            more = _found(walk, scope, query, [*wanted, DIRECTLY, "--", *folders], count=count)
-            hits = join(hits, more, count=count)
+        form = ["--count"] if count else ["--heading", "--line-number", "--column"]
+        flags = [*query.flags, *form, "--null", "--with-filename", "--stats", *scope.flags]
+        finished = walk.run(flags, MOST_KEPT_BYTES)
+        hits = read_hits(finished, scope, count=count, alone=not query.context)
         hits = _settled(walk, query, hits, scope.begun, count=count)
     if not scope.unsaved:
         return hits
@@ -82,21 +67,6 @@ def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
             blocks.append(block._replace(unsaved=True, stale=buffer.stale))
     matches = sum(block.matches for block in blocks)
     return join(hits, Hits(blocks, matches, len(blocks), len(scope.unsaved)), count=count)
-
-
-def _found(walk: Walk, scope: Scope, query: Query, limits: Sequence[str], *, count: bool) -> Hits:
-    """Return the hits of one run of rg."""
-    form = ["--count"] if count else ["--heading", "--line-number", "--column"]
-    command = [str(walk.rg), *walk.flags, *query.flags, *form, "--null", "--with-filename"]
-    command += ["--stats", *limits]
-    finished = run_rg(
-        command,
-        cwd=walk.root,
-        cancellation=walk.cancellation,
-        readable=walk.readable,
-        kept_bytes=MOST_KEPT_BYTES,
-    )
-    return read_hits(finished, scope, count=count, alone=not query.context)
 
 
 def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -> Hits:

@@ -1,7 +1,7 @@
 """The files rg visits: those git would show, hidden ones included."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +10,11 @@ from pathlib import Path
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.git.folder import GitError, git_folder
 from efrit_budget.project.git.settings_files import personal_files
+from efrit_budget.project.processes.run import Finished
 from efrit_budget.project.search.ripgrep import run_rg
 
 FLAGS = ("--no-config", "--color=never", "--hidden", "--no-follow", "--no-mmap")
-DIRECTLY = "--max-depth=1"
+IN_REPOSITORY, ELSEWHERE = ("--no-ignore-dot",), ("--no-require-git", "--no-ignore-parent")
 NEVER = "--glob=!.git"
 """The flag that leaves out `.git`; it comes last, since the last matching glob decides."""
 
@@ -29,17 +30,7 @@ class Walk:
     cancellation: Cancellation
 
     @cached_property
-    def flags(self) -> list[str]:
-        """The rg flags of every command of this walk.
-
-        They respect ignore files: in a repository those of git, elsewhere those below the root.
-        """
-        if in_repository(self.root):
-            return [*FLAGS, "--no-ignore-dot"]
-        return [*FLAGS, "--no-require-git", "--no-ignore-parent"]
-
-    @cached_property
-    def readable(self) -> tuple[Path, ...]:
+    def _readable(self) -> tuple[Path, ...]:
         """The files that rg may read: the root and git's ignore rules."""
         ignoring = [folder / ".gitignore" for folder in self.root.parents]
         entry = self.root / ".git"
@@ -51,23 +42,24 @@ class Walk:
         plain = [file for file in ignoring if not file.is_symlink() and file.is_file()]
         return (self.root, *plain, *personal_files())
 
-    def names(self, flags: Sequence[str] = ()) -> set[str]:
-        """Return the visited files, relative to the root."""
-        return self._listed(flags, [] if self.target == "." else ["--", self.target])
+    def run(self, flags: Sequence[str], kept_bytes: int | None = None) -> Finished:
+        """Run rg on the files of this walk.
 
-    def names_in(self, folders: Iterable[str], flags: Sequence[str] = ()) -> set[str]:
-        """Return the visited files in some folders; all paths are relative to the root."""
-        found = self._listed(flags, ["--", *(folder or "." for folder in folders)])
-        return {name.removeprefix("./") for name in found}
-
-    def _listed(self, flags: Sequence[str], paths: Sequence[str]) -> set[str]:
-        command = [str(self.rg), *self.flags, "--files", "--null", *flags, NEVER]
-        found = run_rg(
-            [*command, *paths],
+        Files are ignored by the rules of git in a repository, elsewhere by those below the root.
+        """
+        ignoring = IN_REPOSITORY if in_repository(self.root) else ELSEWHERE
+        target = [] if self.target == "." else ["--", self.target]
+        return run_rg(
+            [str(self.rg), *FLAGS, *ignoring, *flags, NEVER, *target],
             cwd=self.root,
             cancellation=self.cancellation,
-            readable=self.readable,
+            readable=self._readable,
+            kept_bytes=kept_bytes,
         )
+
+    def names(self, flags: Sequence[str] = ()) -> set[str]:
+        """Return the visited files, relative to the root."""
+        found = self.run(["--files", "--null", *flags])
         return set(os.fsdecode(found.stdout).split("\0")[:-1])
 
 

@@ -13,7 +13,7 @@ from efrit_budget.project.project import Located
 from efrit_budget.project.search.globs import Glob, GlobError
 from efrit_budget.project.search.hits import Case, Hits, Query
 from efrit_budget.project.search.ripgrep import PatternError, UnfinishedError
-from efrit_budget.project.search.scope import Scope, scope_of
+from efrit_budget.project.search.scope import scope_of
 from efrit_budget.project.search.search import search
 from efrit_budget.project.search.walk import Walk
 from efrit_budget.results.body import HERE, LIKE_LINE, marked
@@ -114,7 +114,7 @@ def _search(
     except OSError as error:
         return failure(f"{located.shown} cannot be searched: {error.strerror}. Narrow the path.")
     top = "" if located.root == context.project.root.resolve() else f"{located.root}/"
-    return _Found(arguments, located, top, scope, hits).outcome()
+    return _Found(arguments, located, top, hits).outcome()
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,6 @@ class _Found:
     located: Located
     top: str
     """The prefix of displayed paths: empty in the project, else the extra folder's path."""
-    scope: Scope
     hits: Hits
 
     def outcome(self) -> Outcome:
@@ -160,7 +159,6 @@ class _Found:
 
     def _notes(self) -> Iterator[str]:
         hits, arguments = self.hits, self.arguments
-        secret = self.scope.listing.result().covered
         files_alone = arguments.files_only or arguments.count_only
         if not hits.matches:
             yield f"No matches for {arguments.pattern!r} in {self._where()}."
@@ -173,8 +171,8 @@ class _Found:
             yield f"{found} in {counted(hits.matched_files, 'file')}."
         if files_alone:
             yield from self._notes_on_buffers()
-        if secret:
-            yield f"Not searched, may hold secrets: {self._some(secret)}"
+        if hits.secret:
+            yield f"Not searched, may hold secrets: {self._some(hits.secret)}"
         if hits.binary:
             yield f"Binary, so not told in full: {self._some(hits.binary)}"
         if hits.unsettled:
