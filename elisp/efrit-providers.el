@@ -432,7 +432,7 @@ with hidden characters are left out."
   "Get PATH below BASE, the address of an API, or post JSON there.
 The key is sent in the forms of all APIs that the server may have."
   (efrit-provider-ask (concat base path)
-                      (seq-uniq (mapcan (lambda (api) (efrit-provider--headers base api))
+                      (seq-uniq (seq-mapcat (lambda (api) (efrit-provider--headers base api))
                                         (efrit-provider--apis base ""))
                                 (lambda (one other) (equal (car one) (car other))))
                       :json json))

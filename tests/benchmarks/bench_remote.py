@@ -92,7 +92,7 @@ def measure(
             PATH=f"{there.client}:{os.environ['PATH']}",
             HOME=str(person),
             TMPDIR=str(there.folder),
-            EFRIT_BENCH_ROOT=f"/ssh:{HOST}:{root}/",
+            EFRIT_BENCH_ROOT=f"{HOST}{root}/",
             EFRIT_BENCH_VISITED=" ".join(visited),
         )
         measured = json.loads(output.read_text(encoding="utf-8"))

@@ -377,6 +377,18 @@ KIND is a symbol, or a list of a symbol and a key."
                                  (efrit-claude-headers '(("Authorization" . "Bearer sk-mine"))))
                              (efrit-provider--headers "http://127.0.0.1:1/v1" 'chat))))))))
 
+(ert-deftest efrit-provider-with-headers-of-its-own-is-asked-with-them-each-time ()
+  (provider-test-with-server vllm address
+    (let* ((headers (list (cons "x-tenant" "7")))
+           (efrit-providers `(("gate" :url ,(format "http://%s/v1/chat/completions" address)
+                               :api chat :headers ,headers))))
+      (dotimes (_ 2)
+        (provider-test--find address "Qwen/Qwen3"))
+      (should (equal '(("x-tenant" . "7")) headers))
+      (should (= 4 (length provider-test--requests)))
+      (dolist (request provider-test--requests)
+        (should (string-search "x-tenant: 7\r\n" (nth 1 request)))))))
+
 ;;; Adding a provider
 
 (ert-deftest efrit-add-provider-says-what-it-found-and-has-the-session-use-it ()

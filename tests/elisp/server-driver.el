@@ -10,8 +10,9 @@
 ;; on the session, and writes what happens: a line that begins with "BEGUN "
 ;; for each turn, with "USE " for each tool call that ended, with "REST " when
 ;; the session waits for the person, and with "STORED " for its results.  A
-;; JSON value follows.  Each request is added to a file, a line each.  See
-;; tests/servers/driving.py.
+;; JSON value follows.  Each request is added to a file, a line each.  With
+;; `look' it finds out what a server can do, and writes a line that begins with
+;; "FOUND ".  See tests/servers/driving.py.
 
 ;;; Code:
 
@@ -20,6 +21,7 @@
 
 (require 'scripted)
 (require 'efrit-files)
+(require 'efrit-providers)
 (require 'efrit-run)
 
 (defconst server-driver--seconds 600
@@ -52,14 +54,17 @@
     ("say" (server-driver--await (lambda () (efrit-do-say server-driver--loop
                                                           (plist-get command :text)))))
     ("go" (server-driver--await (lambda () (efrit-continue server-driver--loop))))
-    ("stored" (server-driver--say "STORED" (server-driver--stored)))))
+    ("stored" (server-driver--say "STORED" (server-driver--stored)))
+    ("look" (server-driver--say "FOUND" (server-driver--look command)))))
+
+(defun server-driver--choose (command)
+  "Set the `:options' of COMMAND: options of Emacs with the text of their values."
+  (cl-loop for (name text) on (plist-get command :options) by #'cddr
+           do (set (intern (substring (symbol-name name) 1)) (car (read-from-string text)))))
 
 (defun server-driver--begin (command)
-  "Begin the session of COMMAND, a plist.
-Its `:options' are options of Emacs with the text of their values, and
-`:requests' is the file of the requests."
-  (cl-loop for (name text) on (plist-get command :options) by #'cddr
-           do (set (intern (substring (symbol-name name) 1)) (car (read-from-string text))))
+  "Begin the session of COMMAND, a plist; `:requests' is the file of the requests."
+  (server-driver--choose command)
   (advice-add 'efrit-http-post :before
               (lambda (_url _headers body &rest _)
                 (let ((coding-system-for-write 'utf-8-unix))
@@ -128,6 +133,20 @@ Its `:options' are options of Emacs with the text of their values, and
                 (list :handle handle :digest (md5 text nil nil 'utf-8)
                       :bytes (string-bytes text))))
             (plist-get (efrit-sidecar-request 'worklog/list (list :session_id id)) :entries))))
+
+(defun server-driver--look (command)
+  "Return what the server at the `:address' of COMMAND can do with its `:model'."
+  (server-driver--choose command)
+  (let ((found (efrit-provider-look (plist-get command :address)))
+        (model (plist-get command :model)))
+    (efrit-provider-try found model)
+    (efrit-provider-measure found model)
+    (list :url (efrit-found-url found) :api (efrit-found-api found)
+          :features (vconcat (efrit-found-features found))
+          :streaming (efrit-found-streaming found) :tools (efrit-found-tools found)
+          :usage (and (efrit-found-usage found) t)
+          :models (vconcat (mapcar #'car (efrit-found-models found)))
+          :window (plist-get (cdr (assoc model (efrit-found-models found))) :window))))
 
 (defun server-driver--say (word value)
   "Write WORD and VALUE as a line."

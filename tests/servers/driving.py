@@ -95,6 +95,13 @@ class Emacs:
         results: list[dict[str, Any]] = value
         return results
 
+    def look(self, address: str, model: str, options: Mapping[str, str]) -> dict[str, Any]:
+        """Have it find out what a server can do with a model, and return that."""
+        self._tell(do="look", address=address, model=model, options=dict(options))
+        word, found = self._next()
+        assert word == "FOUND"
+        return dict(found)
+
     def sent(self) -> list[dict[str, Any]]:
         """Return the requests that were sent, in order."""
         lines = self.requests.read_text(encoding="utf-8").splitlines()

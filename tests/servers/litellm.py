@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.demo.running import MODEL
-from tests.emacs.over_ssh import free_port
 from tests.servers.driving import Api, Server
-from tests.servers.processes import await_answer, environment_of, process
+from tests.servers.processes import await_answer, environment_of, process, reserved_port
 
 NAMES: Mapping[Api, str] = {"messages": MODEL, "chat": f"chat-{MODEL}"}
 """The proxy's names for the model of the server behind it, by the API that it asks this in."""
@@ -66,8 +65,8 @@ def settings(behind: int) -> str:
 def litellm(folder: Path) -> Iterator[Proxy]:
     """Run a proxy before a server that need not be there yet."""
     environment = environment_of("litellm")
-    port = free_port()
-    proxy = Proxy(f"http://127.0.0.1:{port}", free_port())
+    port = reserved_port()
+    proxy = Proxy(f"http://127.0.0.1:{port}", reserved_port())
     folder.mkdir(parents=True, exist_ok=True)
     configuration = folder / "config.yaml"
     configuration.write_text(settings(proxy.behind), encoding="utf-8")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import os
 import pwd
+import random
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,6 +57,18 @@ def process(
         except subprocess.TimeoutExpired:
             running.kill()
             running.wait()
+
+
+def reserved_port() -> int:
+    """Return a free port that the system gives nobody who asks for any."""
+    while True:
+        with socket.socket() as probe:
+            port = random.randrange(20_000, 32_000)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def first_line(running: subprocess.Popen[bytes], log: Path) -> str:
