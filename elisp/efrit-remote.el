@@ -61,6 +61,18 @@ the version of Python there, or nil.  MISSING lists missing programs of tools."
 It prints lines of a word and a text: \"program\" and the command's file,
 \"python\" and Python's version, \"missing\" and a missing program.")
 
+(defconst efrit-remote--root
+  (concat "[ \"$(pwd)\" = / ] || exit 99; cd \"$1\" || exit 0; d=$PWD; "
+          "while :; do for m in .git .hg .svn .bzr _darcs; do "
+          "[ -e \"$d/$m\" ] && break 2; done; "
+          "[ \"$d\" ] || break; d=${d%/*}; done; "
+          "if [ \"$d\" ]; then echo \"$d\"; cd \"$d\" && pwd -P; else echo; echo; fi; "
+          "cd && pwd -P; exit 0")
+  "A shell script that finds the root of the project of the folder in its argument.
+It prints the root, its true name, and that of the person's home; a root that is
+not found is an empty line.  It exits with 99 if it does not begin in the folder
+/.")
+
 (defconst efrit-remote--look
   (concat "[ \"$(pwd)\" = / ] || exit 99; " efrit-remote--find
           "echo \"version $(\"$@\" --version 2>&1 </dev/null | tail -n 1)\"; exit 0")
@@ -151,6 +163,16 @@ Signal a `user-error' if the host cannot be reached."
   (let ((command (efrit-remote-command remote)))
     (efrit-remote--found command (apply #'efrit-remote-run-script remote efrit-remote--look
                                         command))))
+
+(defun efrit-remote-find-root (folder)
+  "Return a list (ROOT TRUE-ROOT HOME) of whole names for FOLDER, a remote one.
+ROOT is the folder of version control that has FOLDER, or nil if there is none,
+TRUE-ROOT is its true name, and HOME that of the person's home there."
+  (let ((remote (file-remote-p folder)))
+    (mapcar (lambda (name) (and (not (string-empty-p name)) (concat remote name)))
+            (split-string (efrit-remote-run-script remote efrit-remote--root
+                                                   (file-local-name (expand-file-name folder)))
+                          "\n"))))
 
 (defun efrit-remote-problem (remote found)
   "Return why the sidecar cannot run on REMOTE and what to do, or nil.
@@ -253,7 +275,7 @@ Add them in front: of an option given twice, ssh uses the first."
 SCRIPT must exit with 99 if TRAMP did not run it in the folder /.  Signal a
 `user-error' if the shell does not answer."
   (efrit-remote--in remote
-    (unless (efrit-remote-reach remote)
+    (unless (or (file-remote-p default-directory nil t) (efrit-remote-reach remote))
       (signal 'efrit-remote-busy (list remote)))
     (with-temp-buffer
       (let* ((coding-system-for-read 'utf-8-unix)

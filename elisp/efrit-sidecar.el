@@ -58,6 +58,9 @@ that its tools lack, or nil.  SECRET-FILES is as from `efrit-host--secrets'."
 (defvar efrit-host--true-names (make-hash-table :test #'equal)
   "Cache of `efrit-host-true-name': hash table from remote names to true names.")
 
+(defvar project-find-functions)
+(declare-function project-root "project" (project))
+
 (defvar efrit-host-default nil
   "Name of the host for calls without a known session; nil: this machine.
 It is bound while hooks of a host's sidecar run.")
@@ -131,11 +134,26 @@ Return REMOTE if the session is not known."
 (defun efrit-host-true-name (file)
   "Return FILE, a whole name, with symbolic links resolved.
 Another machine is asked once for each name."
-  (if (file-remote-p file)
-      (let ((name (directory-file-name file)))
-        (or (gethash name efrit-host--true-names)
-            (puthash name (file-truename name) efrit-host--true-names)))
-    (file-truename file)))
+  (let ((name (directory-file-name file)))
+    (cond ((gethash name efrit-host--true-names))
+          ((file-remote-p file) (puthash name (file-truename name) efrit-host--true-names))
+          (t (file-truename file)))))
+
+(defun efrit-host-find-root (folder)
+  "Return the root of the project of FOLDER, a remote one, or nil if there is none.
+If the person finds projects as Emacs does by default, this takes one script on
+that machine, and TRAMP learns the true names of the root and of the home there.
+Else it is as slow as `project-current'."
+  (require 'project)
+  (if (not (and (equal '(project-try-vc) project-find-functions)
+                (null (bound-and-true-p project-vc-extra-root-markers))))
+      (when-let* ((project (project-current nil folder)))
+        (project-root project))
+    (pcase-let ((`(,root ,true ,home) (efrit-remote-find-root folder)))
+      (puthash (concat (file-remote-p folder) "~") home efrit-host--true-names)
+      (when root
+        (puthash root true efrit-host--true-names))
+      root)))
 
 (defun efrit-host--note-true-name (root opened remote)
   "Record that the true name of ROOT on REMOTE is that of the session OPENED.
