@@ -83,7 +83,9 @@ echo \"made: $(md5sum <\"$2\")\"
                       ("#!/bin/sh\nprintf '/python3\\t3.9\\tlinux-x86_64\\tglibc-2.31\\n'\n"
                        . "has no Python 3\\.11 or later, only 3\\.9")))
         (tramp-cleanup-all-connections)
-        (make-symbolic-link (executable-find "sh") (expand-file-name "sh" folder) t)
+        ;; TRAMP of Emacs 30 starts a shell by env.
+        (dolist (program '("sh" "env"))
+          (make-symbolic-link (executable-find program) (expand-file-name program folder) t))
         (when (car case)
           (write-region (car case) nil python nil 'silent)
           (set-file-modes python #o755))
