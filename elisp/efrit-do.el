@@ -507,10 +507,10 @@ FILE could be a link to any file of the person."
 (defun efrit-do-root ()
   "Return the root of the project here, or ask for a folder.
 Ask before returning the home folder, even if it is a project."
-  (when-let* ((remote (file-remote-p default-directory)))
-    (efrit-remote-reach remote))
-  (let ((root (or (when-let* ((project (project-current)))
-                    (project-root project))
+  (let ((root (or (if (file-remote-p default-directory)
+                      (efrit-host-find-root default-directory)
+                    (when-let* ((project (project-current)))
+                      (project-root project)))
                   (efrit-do--ask-for-root))))
     (efrit-do--check-home root)
     (file-name-as-directory (expand-file-name root))))
@@ -667,7 +667,9 @@ Signal a `user-error' if the answer is no, or in batch."
 
 (defun efrit-do--home-p (folder)
   "Return non-nil if FOLDER is the home folder of its machine."
-  (efrit-host-same-file-p folder (concat (file-remote-p folder) "~")))
+  (let ((home (concat (file-remote-p folder) "~")))
+    (string= (file-name-as-directory (efrit-host-true-name folder))
+             (file-name-as-directory (efrit-host-true-name home)))))
 
 (defun efrit-do--register-loop (loop)
   "Add LOOP to the loops of this Emacs, and return it."

@@ -1021,7 +1021,8 @@ include them in any case."
         (setq position (efrit-item-end item))))))
 
 (defun efrit-markdown--step (buffer)
-  "Dress what is in sight in BUFFER, then other items; stop when time is up."
+  "Dress what is in sight in BUFFER, then other items; stop when time is up.
+Undress what is far out of sight."
   (efrit-transcript-in buffer
     (setq efrit-markdown--timer nil)
     (let ((deadline (+ (float-time) efrit-markdown--step-seconds)))
@@ -1030,10 +1031,11 @@ include them in any case."
                   (not (input-pending-p))
                   (efrit-markdown--dress-item (car efrit-markdown--items) deadline))
         (setq efrit-markdown--items (cdr efrit-markdown--items)))
+      ;; Isearch stores positions as numbers.
+      (unless isearch-mode
+        (efrit-markdown--undress-far))
       (pcase (car efrit-markdown--items)
-        (`(,item . ,from) (efrit-markdown--enqueue item from))
-        ;; Isearch stores positions as numbers.
-        ((guard (not isearch-mode)) (efrit-markdown--undress-far))))))
+        (`(,item . ,from) (efrit-markdown--enqueue item from))))))
 
 (defun efrit-markdown--dress-item (entry deadline)
   "Dress the item of ENTRY, (ITEM . FROM), as far as its text has come.

@@ -61,9 +61,21 @@ the version of Python there, or nil.  MISSING lists missing programs of tools."
 It prints lines of a word and a text: \"program\" and the command's file,
 \"python\" and Python's version, \"missing\" and a missing program.")
 
+(defconst efrit-remote--root
+  (concat "[ \"$(pwd)\" = / ] || exit 99; cd \"$1\" || exit 0; d=$PWD; "
+          "while :; do for m in .git .hg .svn .bzr _darcs; do "
+          "[ -e \"$d/$m\" ] && break 2; done; "
+          "[ \"$d\" ] || break; d=${d%/*}; done; "
+          "if [ \"$d\" ]; then echo \"$d\"; cd \"$d\" && pwd -P; else echo; echo; fi; "
+          "cd && pwd -P; exit 0")
+  "A shell script that finds the root of the project of the folder in its argument.
+It prints the root, its true name, and that of the person's home; a root that is
+not found is an empty line.  It exits with 99 if it does not begin in the folder
+/.")
+
 (defconst efrit-remote--look
   (concat "[ \"$(pwd)\" = / ] || exit 99; " efrit-remote--find
-          "echo \"version $(\"$@\" --version 2>&1 </dev/null | tail -n 1)\"")
+          "echo \"version $(\"$@\" --version 2>&1 </dev/null | tail -n 1)\"; exit 0")
   "A shell script of `efrit-remote--find' that also prints the command's version.
 It exits with 99 if TRAMP did not run it in the folder /.")
 
@@ -149,7 +161,18 @@ busy, as all functions here do that use TRAMP."
   "Look for programs on the host REMOTE; return an `efrit-remote-found'.
 Signal a `user-error' if the host cannot be reached."
   (let ((command (efrit-remote-command remote)))
-    (efrit-remote--found command (efrit-remote--ask remote command))))
+    (efrit-remote--found command (apply #'efrit-remote-run-script remote efrit-remote--look
+                                        command))))
+
+(defun efrit-remote-find-root (folder)
+  "Return a list (ROOT TRUE-ROOT HOME) of whole names for FOLDER, a remote one.
+ROOT is the folder of version control that has FOLDER, or nil if there is none,
+TRUE-ROOT is its true name, and HOME that of the person's home there."
+  (let ((remote (file-remote-p folder)))
+    (mapcar (lambda (name) (and (not (string-empty-p name)) (concat remote name)))
+            (split-string (efrit-remote-run-script remote efrit-remote--root
+                                                   (file-local-name (expand-file-name folder)))
+                          "\n"))))
 
 (defun efrit-remote-problem (remote found)
   "Return why the sidecar cannot run on REMOTE and what to do, or nil.
@@ -247,21 +270,21 @@ Add them in front: of an option given twice, ssh uses the first."
         (tramp-login-args (,@efrit-remote--ssh-options ,@arguments))
         ,@(assq-delete-all 'tramp-login-args (copy-sequence (cdr method)))))))
 
-(defun efrit-remote--ask (remote command)
-  "Run `efrit-remote--look' for COMMAND on REMOTE; return its output."
+(defun efrit-remote-run-script (remote script &rest arguments)
+  "Run the shell's SCRIPT with ARGUMENTS on REMOTE, and return its output.
+SCRIPT must exit with 99 if TRAMP did not run it in the folder /.  Signal a
+`user-error' if the shell does not answer."
   (efrit-remote--in remote
-    (unless (efrit-remote-reach remote)
+    (unless (or (file-remote-p default-directory nil t) (efrit-remote-reach remote))
       (signal 'efrit-remote-busy (list remote)))
     (with-temp-buffer
       (let* ((coding-system-for-read 'utf-8-unix)
-             (code (apply #'process-file "sh" nil t nil "-c" efrit-remote--look "sh"
-                          command)))
-        (cond ((eql code 99) (signal 'efrit-remote-busy (list remote)))
-              ;; If the connection fails, `process-file' may return any code.
-              ((not (string-prefix-p "program " (buffer-string)))
-               (user-error "The shell of %s does not answer: %s" remote
-                           (string-trim (buffer-string)))))
-        (buffer-string)))))
+             (code (apply #'process-file "sh" nil t nil "-c" script "sh" arguments)))
+        (pcase code
+          (0 (buffer-string))
+          (99 (signal 'efrit-remote-busy (list remote)))
+          (_ (user-error "The shell of %s does not answer: %s" remote
+                         (string-trim (buffer-string)))))))))
 
 (defun efrit-remote--found (command output)
   "Return an `efrit-remote-found' for COMMAND from OUTPUT of `efrit-remote--find'."
@@ -285,9 +308,7 @@ Add them in front: of an option given twice, ssh uses the first."
 (defun efrit-remote--advice (found)
   "Return how to install the sidecar, given FOUND, an `efrit-remote-found'."
   (let ((python (efrit-remote-found-python found)))
-    (concat "in a checkout of efrit-budget: python3 -m venv ~/.local/share/efrit-budget && \
-~/.local/share/efrit-budget/bin/pip install . && mkdir -p ~/.local/bin && \
-ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
+    (concat "M-x efrit-remote-install does that (or see docs/remote.md)"
             (cond ((null python) "; it needs Python 3.11, and there is no python3")
                   ((version< python "3.11")
                    (format "; it needs Python 3.11, and python3 there is %s" python))

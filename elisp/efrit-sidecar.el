@@ -58,6 +58,9 @@ that its tools lack, or nil.  SECRET-FILES is as from `efrit-host--secrets'."
 (defvar efrit-host--true-names (make-hash-table :test #'equal)
   "Cache of `efrit-host-true-name': hash table from remote names to true names.")
 
+(defvar project-find-functions)
+(declare-function project-root "project" (project))
+
 (defvar efrit-host-default nil
   "Name of the host for calls without a known session; nil: this machine.
 It is bound while hooks of a host's sidecar run.")
@@ -131,11 +134,26 @@ Return REMOTE if the session is not known."
 (defun efrit-host-true-name (file)
   "Return FILE, a whole name, with symbolic links resolved.
 Another machine is asked once for each name."
-  (if (file-remote-p file)
-      (let ((name (directory-file-name file)))
-        (or (gethash name efrit-host--true-names)
-            (puthash name (file-truename name) efrit-host--true-names)))
-    (file-truename file)))
+  (let ((name (directory-file-name file)))
+    (cond ((gethash name efrit-host--true-names))
+          ((file-remote-p file) (puthash name (file-truename name) efrit-host--true-names))
+          (t (file-truename file)))))
+
+(defun efrit-host-find-root (folder)
+  "Return the root of the project of FOLDER, a remote one, or nil if there is none.
+If the person finds projects as Emacs does by default, this takes one script on
+that machine, and TRAMP learns the true names of the root and of the home there.
+Else it is as slow as `project-current'."
+  (require 'project)
+  (if (not (and (equal '(project-try-vc) project-find-functions)
+                (null (bound-and-true-p project-vc-extra-root-markers))))
+      (when-let* ((project (project-current nil folder)))
+        (project-root project))
+    (pcase-let ((`(,root ,true ,home) (efrit-remote-find-root folder)))
+      (puthash (concat (file-remote-p folder) "~") home efrit-host--true-names)
+      (when root
+        (puthash root true efrit-host--true-names))
+      root)))
 
 (defun efrit-host--note-true-name (root opened remote)
   "Record that the true name of ROOT on REMOTE is that of the session OPENED.
@@ -868,6 +886,183 @@ Try until the time UNTIL, since a dead Emacs's sidecar may not have ended yet."
      (when (< (float-time) until)
        (accept-process-output nil 0.2)
        (efrit-session--resume-unless-in-use id remote until)))))
+
+;;; Installing on another machine
+
+;; The sidecar of this machine makes one file that installs it for the Python of
+;; another machine (see `efrit-budget installer').  The file is sent through a
+;; connection of TRAMP's to that Python, which runs it; it makes a virtual
+;; environment in the person's data folder there, and ends with the sidecar's
+;; doctor.  Emacs waits for nothing but TRAMP.
+
+(cl-defstruct (efrit-install (:constructor efrit-install--create) (:copier nil))
+  "An installation on the host REMOTE, by the program PYTHON there.
+FACTS are the arguments that describe Python's version and platform.  FILE is the
+installer on this machine.  BUFFER shows the progress."
+  remote python facts file buffer)
+
+(defconst efrit-install--look
+  (concat "[ \"$(pwd)\" = / ] || exit 99; "
+          "for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do "
+          "p=$(command -v $p) && \"$p\" -c 'import platform, sys, sysconfig\n"
+          "print(sys.argv[1], \"%d.%d\" % sys.version_info[:2], sysconfig.get_platform(), "
+          "\"-\".join(platform.libc_ver()), sep=\"\\t\")' \"$p\" 2>/dev/null; done; exit 0")
+  "A shell script that prints a line about each Python 3 that it finds.
+The line has program, version, platform and C library, with tabs between them.")
+
+(defconst efrit-install--receive
+  "import base64, os, subprocess, sys, tempfile
+file = tempfile.NamedTemporaryFile(suffix='.pyz', delete=False)
+for line in sys.stdin.buffer:
+    if line.strip() == b'.':
+        break
+    file.write(base64.b64decode(line))
+else:
+    sys.exit(4)
+file.close()
+code = subprocess.call([sys.executable, file.name])
+os.remove(file.name)
+sys.exit(code)
+"
+  "Python code that reads a program in Base64, up to a dot, and runs it.")
+
+(defconst efrit-install--oldest "3.11"
+  "The oldest version of Python that the sidecar runs on.")
+
+(defconst efrit-install--slice 24576
+  "Bytes of the installer that are sent at once; a multiple of 3.")
+
+;;;###autoload
+(defun efrit-remote-install (remote)
+  "Install the sidecar on REMOTE, the machine of the folder here; ask first.
+A buffer shows what is done, and what the sidecar's doctor says there."
+  (interactive (list (or (file-remote-p default-directory)
+                         (user-error "Visit a folder of the other machine first, \
+such as /ssh:me@host:/"))))
+  (efrit-for-a-person
+    (let ((install (efrit-install--plan remote)))
+      (unless (yes-or-no-p (format "Install efrit-budget %s on %s, in %s? " efrit-version remote
+                                   "~/.local/share/efrit-budget/venv"))
+        (user-error "Nothing was installed"))
+      (efrit-sidecar-stop remote)
+      (efrit-install--make install)
+      (display-buffer (efrit-install-buffer install)))))
+
+;;;; The other machine
+
+(defun efrit-install--plan (remote)
+  "Return an installation on REMOTE; signal a `user-error' without a fit Python."
+  (let* ((lines (efrit-remote-run-script remote efrit-install--look))
+         (found (mapcar (lambda (line) (split-string line "\t")) (split-string lines "\n" t)))
+         (fit (seq-find (lambda (facts)
+                          (and (cadr facts) (version<= efrit-install--oldest (cadr facts))))
+                        found)))
+    (pcase fit
+      (`(,program ,version ,platform ,libc)
+       (efrit-install--create :remote remote :python program
+                              :facts (list "--python" version "--platform" platform
+                                           "--libc" libc)))
+      (_ (user-error "%s has no Python %s or later%s.  Install one there; without root, \
+uv (https://docs.astral.sh/uv) does: uv python install 3.13"
+                     remote efrit-install--oldest
+                     (if found (format ", only %s" (cadar found)) ""))))))
+
+;;;; The installer
+
+(defun efrit-install--make (install)
+  "Have the sidecar of this machine make the file of INSTALL, and send it."
+  (let ((buffer (get-buffer-create (format "*efrit install %s*" (efrit-install-remote install))))
+        (file (make-temp-file "efrit-install-" nil ".pyz")))
+    (with-current-buffer buffer
+      (efrit-set-buffer-text "")
+      (special-mode))
+    (setf (efrit-install-buffer install) buffer
+          (efrit-install-file install) file)
+    (efrit-install--say install (format "Making an installer for %s\n"
+                                        (efrit-install-remote install)))
+    (efrit-executable-locally
+      (make-process :name "efrit install" :noquery t :connection-type 'pipe
+                    :command `(,@(efrit-executable-command) "installer" ,file
+                               ,@(efrit-install-facts install))
+                    :filter (lambda (_ output) (efrit-install--say install output))
+                    :sentinel (lambda (process _)
+                                (unless (process-live-p process)
+                                  (if (eql 0 (process-exit-status process))
+                                      (efrit-defer #'efrit-install--start install)
+                                    (efrit-install--finish
+                                     install "the installer cannot be made"))))))))
+
+(defun efrit-install--start (install)
+  "Start the Python of INSTALL on the other machine, and send it the installer."
+  (condition-case err
+      (efrit-remote-spawn
+       (efrit-install-remote install) "efrit install there"
+       (list (efrit-install-python install) "-c" efrit-install--receive)
+       efrit-sidecar-start-timeout
+       (lambda (process _) (efrit-install--follow install process))
+       (lambda (_ err) (efrit-install--finish install (cadr err))))
+    (error (efrit-install--finish install (error-message-string err)))))
+
+(defun efrit-install--follow (install process)
+  "Send the installer of INSTALL to PROCESS, and show what PROCESS writes."
+  (let ((show (lambda (_ output)
+                (pcase-let ((`(,text . ,words) (efrit-remote-split process output)))
+                  (efrit-install--say install (decode-coding-string (concat text words)
+                                                                    'utf-8-unix))))))
+    (set-process-filter process show)
+    (funcall show process (or (process-get process 'efrit-written) ""))
+    (efrit-process-watch process
+                         (lambda ()
+                           (efrit-install--finish install
+                                                  (efrit-install--exit-reason
+                                                   (process-exit-status process)))))
+    (efrit-install--say install (format "Sending %s\n"
+                                        (file-size-human-readable
+                                         (file-attribute-size
+                                          (file-attributes (efrit-install-file install))))))
+    (efrit-install--send install process 0)))
+
+(defun efrit-install--send (install process from)
+  "Send the installer of INSTALL to PROCESS from the offset FROM on."
+  (when (process-live-p process)
+    (let ((slice (with-temp-buffer
+                   (set-buffer-multibyte nil)
+                   (insert-file-contents-literally (efrit-install-file install) nil from
+                                                   (+ from efrit-install--slice))
+                   (base64-encode-string (buffer-string) t))))
+      (process-send-string process (if (string-empty-p slice) ".\n" (concat slice "\n")))
+      (unless (string-empty-p slice)
+        (run-at-time 0 nil #'efrit-install--send install process
+                     (+ from efrit-install--slice))))))
+
+;;;; The end
+
+(defun efrit-install--exit-reason (code)
+  "Return why an installation that ended with CODE failed, a text, or nil."
+  (pcase code
+    (0 nil)
+    (1 "its doctor there found problems, which stand above")
+    (3 "packages are missing, as it says above")
+    (_ (format "it ended with code %s, as it says above" code))))
+
+(defun efrit-install--finish (install problem)
+  "Show the end of INSTALL, which failed because of PROBLEM, a text, or did not."
+  (ignore-errors
+    (delete-file (efrit-install-file install)))
+  (let ((text (if problem
+                  (format "Not installed on %s: %s." (efrit-install-remote install) problem)
+                (format "Installed on %s: M-x efrit works in its folders."
+                        (efrit-install-remote install)))))
+    (efrit-install--say install (concat "\n" text "\n"))
+    (message "efrit: %s" text)))
+
+(defun efrit-install--say (install text)
+  "Append TEXT to the buffer of INSTALL."
+  (efrit-with-live-buffer (efrit-install-buffer install)
+    (let ((inhibit-read-only t))
+      (save-excursion
+        (goto-char (point-max))
+        (insert text)))))
 
 (provide 'efrit-sidecar)
 ;;; efrit-sidecar.el ends here

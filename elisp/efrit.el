@@ -1137,7 +1137,7 @@ could lose it while it reads the output of a process."
                   efrit-memory-timeline efrit-memory-save efrit-context-pack)
                  ("efrit-setup" efrit-doctor efrit-add-key efrit-add-provider
                   efrit-use-local-server efrit-demo efrit-demo-end)
-                 ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
+                 ("efrit-sidecar" efrit-remote-install efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
                  ("efrit-undo" efrit-redo efrit-undo efrit-undo-session)
                  ("efrit-menu" efrit efrit-model efrit-effort efrit-thinking efrit-limit)

@@ -56,7 +56,8 @@ class Family:
 
     def estimate(self, text: str) -> int:
         """Return the tokens a text probably costs, counted whole; 0 if it is empty."""
-        return self.from_claude(text, estimate(text))
+        tokens = estimate(text)
+        return self.from_claude(text, tokens) if self.factors else tokens
 
     def rough(self, text: str) -> int:
         """Return roughly the tokens of a text, from samples: fast, for finding a cut."""

@@ -141,18 +141,14 @@ def odd_cost(bones: bytes) -> float:
         more += ZERO_MORE * len(ZERO_NUMBER.findall(bones))
     if b"&#" in bones:
         more += REFERENCE_MORE * (bones.count(b"&#") + bones.count(b" &#"))
-    return more if bones.isascii() else more + turns_cost(bones)
-
-
-def turns_cost(bones: bytes) -> float:
-    """Return the tokens to add where ASCII and far characters, or letters and spaces, alternate."""
-    size = len(bones)
+    if bones.isascii():
+        return more
     far = int.from_bytes(bones.translate(FAR), "little")
     turns = (far ^ far << 8).bit_count() - size * TURNS_SHARE
     letters = int.from_bytes(bones.translate(BESIDE), "little")
     both = letters >> 1 & letters << 8 | letters << 7 & letters
     beside = both.bit_count() - size * TURNS_SHARE
     spaces = int.from_bytes(bones.translate(SPACES), "little")
-    gaps = (spaces & ~(spaces << 8)).bit_count() - size * SPACES_SHARE
+    blanks = (spaces & ~(spaces << 8)).bit_count() - size * SPACES_SHARE
     alternate = max(0, turns) * TURN_MORE + max(0, beside) * BESIDE_MORE
-    return alternate + max(0, gaps) * SPACE_MORE
+    return more + (alternate + max(0, blanks) * SPACE_MORE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -81,6 +82,7 @@ def measure(
             file = root / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
+        subprocess.run(["git", "init", "--quiet", root], check=True)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         model = stack.enter_context(endpoint(_scenario(uses), folder))
         output = folder / "measured.json"
@@ -92,7 +94,7 @@ def measure(
             PATH=f"{there.client}:{os.environ['PATH']}",
             HOME=str(person),
             TMPDIR=str(there.folder),
-            EFRIT_BENCH_ROOT=f"/ssh:{HOST}:{root}/",
+            EFRIT_BENCH_ROOT=f"{HOST}{root}/",
             EFRIT_BENCH_VISITED=" ".join(visited),
         )
         measured = json.loads(output.read_text(encoding="utf-8"))
@@ -122,6 +124,7 @@ def _scenario(uses: list[tuple[str, dict[str, Any]]]) -> str:
 def _start(rows: list[Measured]) -> Iterator[Row]:
     connection = named(rows, "TRAMP's connection")
     yield Row("TRAMP's connection", f"{connection['seconds']:.1f} s")
+    yield _action("finding the project of a folder", named(rows, "project"), None)
     sidecar = named(rows, "sidecar")
     connecting = f"of them TRAMP's second connection: {sidecar['connecting']:.1f} s"
     yield _action("start of the sidecar", sidecar, None, connecting)

@@ -122,7 +122,7 @@ text = \"Then not.\"
 (ert-deftest efrit-live-web-letters-arrive-in-any-encoding ()
   (live-web-tests--with-site
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/latin")) "Grüße")
-   (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/to_report"))
+   (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/untold"))
                   "Grüße\nalle")
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/zipped"))
                   "(200, application/json, 14 bytes)\n\n{\"größe\": 3}")))
@@ -143,15 +143,15 @@ text = \"Then not.\"
 
 (ert-deftest efrit-live-web-redirects-are-followed-within-the-site-alone ()
   (live-web-tests--with-site
-   (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/leads?/to_report"))
-                  (live-web-tests--page "/to_report (200"))
+   (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/leads?/untold"))
+                  (live-web-tests--page "/untold (200"))
    (let ((elsewhere (replace-regexp-in-string "127\\.0\\.0\\.1" "localhost"
-                                              (live-web-tests--page "/to_report"))))
+                                              (live-web-tests--page "/untold"))))
      (live-test-has (live-test-text "fetch_url"
                                     :url (live-web-tests--page (concat "/leads?" elsewhere)))
                     "redirects to another site: " elsewhere "fetch_url gets it")
      (live-test-lacks (live-test-text "fetch_url" :url (live-web-tests--page "/headers"))
-                      "\"/to_report\", \"/to_report\""))
+                      "\"/untold\", \"/untold\""))
    (live-test-has (live-test-refused "fetch_url" :url (live-web-tests--page "/loop"))
                   "more than 5 redirects")
    (live-test-has (live-test-refused "fetch_url"

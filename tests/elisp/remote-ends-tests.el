@@ -32,7 +32,7 @@
                                      :type 'user-error))))
       (should (string-match-p "no-such-sidecar" text))
       (should (string-search efrit-over-there-host text))
-      (should (string-match-p "pip install" text))
+      (should (string-match-p "M-x efrit-remote-install" text))
       (should (string-match-p "efrit-remote-commands" text)))
     (should (efrit-over-there-gone-p))
     (should (efrit-session-open efrit-test-project))))
@@ -164,7 +164,7 @@ text = \"Two.\"
     (let ((efrit-remote-commands '(("" . "no-such-sidecar"))))
       (pcase-let ((`(,healthy . ,report) (efrit-doctor--remote efrit-over-there-host)))
         (should-not healthy)
-        (should (string-match-p "problem .*sidecar's program.*not found -> .*pip install"
+        (should (string-match-p "problem .*sidecar's program.*not found -> .*efrit-remote-install"
                                 report))))))
 
 ;;; Ends and beginnings

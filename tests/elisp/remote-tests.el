@@ -72,6 +72,27 @@ text = \"Done.\"
           (should-not (string-match-p "unsaved" (read)))
           (kill-buffer))))))
 
+(ert-deftest efrit-remote-the-root-of-a-folder-is-found-by-one-script ()
+  "It is that of version control; Emacs then knows the true names of root and home."
+  (efrit-over-there-with-project '(("sub/deep/a.txt" . "one\n"))
+    (let ((efrit-host--true-names (make-hash-table :test #'equal))
+          (default-directory (expand-file-name "sub/deep/"))
+          (home (concat efrit-over-there-host (directory-file-name (file-truename "~"))))
+          (asked 0))
+      (cl-letf* ((run (symbol-function 'process-file))
+                 ((symbol-function 'process-file)
+                  (lambda (&rest arguments) (cl-incf asked) (apply run arguments)))
+                 ((symbol-function 'file-truename) (lambda (file &rest _) (error "TRAMP: %s" file))))
+        (should (equal efrit-test-project (efrit-do-root)))
+        (should (= 1 asked))
+        (should (equal home (efrit-host-true-name (concat efrit-over-there-host "~"))))
+        (should (equal (directory-file-name efrit-test-project)
+                       (efrit-host-true-name efrit-test-project))))
+      (should-not (efrit-host-find-root (concat efrit-over-there-host "/")))
+      ;; What the person has set counts.
+      (let ((project-find-functions (list (lambda (folder) (cons 'transient folder)))))
+        (should (equal default-directory (efrit-host-find-root default-directory)))))))
+
 (ert-deftest efrit-remote-instructions-that-may-not-be-sent-are-named ()
   "Neither a link to the outside nor a secret, but a file that is there; of a long one a note."
   (efrit-over-there-with-project '(("CLAUDE.md" . "Use tabs.\n") (".env" . "hidden\n"))

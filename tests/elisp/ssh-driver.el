@@ -10,7 +10,8 @@
 ;; its task, has the models work there at once with TRAMP as Emacs comes with it,
 ;; and writes what each tool gave as a line that begins with "USE ".  Every
 ;; second file is visited once a tool has made it.  A line that begins with "END "
-;; says how a session ended, and which buffers are not as their files.
+;; says how a session ended, and which buffers are not as their files.  An object
+;; with a member "install" names a machine on which to install the sidecar.
 ;; See tests/emacs/test_over_ssh.py.
 
 ;;; Code:
@@ -36,10 +37,15 @@
     ;; Nobody is there to answer one.
     (dolist (question '(yes-or-no-p y-or-n-p read-string read-passwd))
       (advice-add question :override
-                  (lambda (prompt &rest _) (error "A question: %s" prompt))))
+                  (lambda (prompt &rest _)
+                    (or (string-prefix-p "Install efrit-budget" prompt)
+                        (error "A question: %s" prompt)))))
     (while (setq line (ignore-errors (read-from-minibuffer "")))
       (condition-case err
-          (ssh-driver--work (append (json-parse-string line :object-type 'plist) nil))
+          (let ((asked (json-parse-string line :object-type 'plist)))
+            (if (vectorp asked)
+                (ssh-driver--work (append asked nil))
+              (ssh-driver--install (plist-get asked :install))))
         (error (ssh-driver--say "END" (list :problem (error-message-string err))))))))
 
 (defun ssh-driver--work (asked)
@@ -50,6 +56,7 @@ Where connections are shared by the person's will, TRAMP has no say."
                       'tramp-use-connection-share
                     'tramp-use-ssh-controlmaster-options)))
       (set option nil)))
+  (add-to-list 'tramp-remote-path (plist-get (car asked) :programs))
   (let ((loops (mapcar #'ssh-driver--begin asked)))
     (unwind-protect
         (progn
@@ -64,6 +71,17 @@ Where connections are shared by the person's will, TRAMP has no say."
         (let ((efrit-test-project (efrit-loop-root loop)))
           (efrit-do-forget loop)
           (efrit-test-kill-buffers (buffer-list)))))))
+
+(defun ssh-driver--install (remote)
+  "Install the sidecar on REMOTE, and write the text of the buffer about it."
+  (with-temp-buffer
+    (setq default-directory (concat remote "/"))
+    (call-interactively #'efrit-remote-install))
+  (with-current-buffer (format "*efrit install %s*" remote)
+    (efrit-test-wait-until (lambda ()
+                             (goto-char (point-min))
+                             (re-search-forward "^\\(?:Installed\\|Not installed\\) on" nil t)))
+    (ssh-driver--say "END" (list :text (buffer-string)))))
 
 (defun ssh-driver--begin (asked)
   "Begin the session ASKED, a plist, and return its loop."
@@ -90,7 +108,7 @@ Where connections are shared by the person's will, TRAMP has no say."
          (efrit-defer #'ssh-driver--visit root (efrit-use-arguments use)))))))
 
 (defun ssh-driver--visit (root arguments)
-  "Visit the file in ARGUMENTS, a JSON text, below ROOT, if it is one to be visited."
+  "Visit the file in ARGUMENTS, a JSON text, below ROOT, if it should be visited."
   (let ((path (plist-get (efrit-json-plist arguments) :path)))
     (when (and (member path '("a.txt" "new/c.txt"))
                (file-exists-p (file-local-name (expand-file-name path root))))
@@ -109,7 +127,7 @@ Where connections are shared by the person's will, TRAMP has no say."
                tree))))
 
 (defun ssh-driver--strange-buffers (root)
-  "Return the files below ROOT whose buffers are not modified and have another text."
+  "Return the files below ROOT whose unmodified buffers have another text."
   (delq nil (mapcar (apply-partially #'ssh-driver--strange-file root) (buffer-list))))
 
 (defun ssh-driver--strange-file (root buffer)

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from tests.emacs.batch import ROOT, batch
 from tests.emacs.delaying import delayed
 from tests.processes import until
 
-HOST, OTHER_HOST = "there", "elsewhere"
+NAMES = ("there", "elsewhere")
+HOST, OTHER_HOST = (f"/ssh:{name}:" for name in NAMES)
 """Two names of the same machine, which are two machines for an Emacs."""
 SERVER = """\
 Port {port}
@@ -37,7 +38,7 @@ sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin
 """
 GROUP = "efrit:x:{gid}:\nnogroup:x:65534:\n"
 CLIENT = """\
-Host {host} {other}
+Host {names}
   HostName 127.0.0.1
   Port {front}
   User efrit
@@ -46,6 +47,7 @@ Host {host} {other}
   UserKnownHostsFile {folder}/known_hosts
   StrictHostKeyChecking accept-new
 """
+INSTALL_SECONDS = 300
 SHARED = "  ControlMaster auto\n  ControlPath {folder}/%C\n  ControlPersist 60\n"
 """The lines of a person's ~/.ssh/config that make connections to a host share one."""
 
@@ -75,13 +77,13 @@ class Machine:
         """The folder of an ssh that knows the machine by name."""
         return self.folder / "client"
 
-    def settle(self, programs: Path) -> None:
-        """Write keys, settings and programs."""
+    def settle(self, programs: Path, *, bare: bool) -> None:
+        """Write keys, settings and programs; the sidecar's own unless the machine is `bare`."""
         for name in ("key", "host_key"):
             new = ["-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)]
             subprocess.run([programs / "ssh-keygen", *new], check=True)
         named = {"folder": self.folder, "port": self.port, "front": self.front}
-        named |= {"host": HOST, "other": OTHER_HOST}
+        named["names"] = " ".join(NAMES)
         ids = {"uid": os.getuid(), "gid": os.getgid()}
         self._write("passwd", PASSWD.format(**named, **ids))
         self._write("group", GROUP.format(**ids))
@@ -89,6 +91,9 @@ class Machine:
         own = SHARED.format(**named) if self.shared else ""
         self._write("ssh_config", CLIENT.format(**named) + own)
         self._write("client/ssh", f'exec {programs}/ssh -F {self.folder}/ssh_config "$@"', True)
+        (self.folder / "home").mkdir()
+        if bare:
+            return
         sidecar = shlex.quote(str(ROOT / ".venv" / "bin" / "efrit-budget"))
         start = f'EFRIT_BUDGET_HOME={self.folder}/budget exec {sidecar} "$@"'
         self._write("home/.local/bin/efrit-budget", start, True)
@@ -113,10 +118,11 @@ class Machine:
 
 
 @contextmanager
-def machine(shared: bool = False, delay: float = 0.0) -> Iterator[Machine]:
+def machine(shared: bool = False, delay: float = 0.0, *, bare: bool = False) -> Iterator[Machine]:
     """Run an sshd that lets its own key in, as whoever runs the test.
 
-    With a `delay`, everything passes so many seconds late in each direction.
+    With a `delay`, everything passes so many seconds late in each direction. A `bare` machine has
+    no sidecar.
     """
     programs = Path(script("sshd"))
     if os.getuid() == 0:
@@ -126,10 +132,10 @@ def machine(shared: bool = False, delay: float = 0.0) -> Iterator[Machine]:
     way = delayed(port, delay) if delay else nullcontext(port)
     with tempfile.TemporaryDirectory(prefix="ssh-") as folder, way as front:
         there = Machine(Path(folder), port, front, shared)
-        there.settle(programs)
+        there.settle(programs, bare=bare)
         with running(programs / "sshd", there):
             yield there
-            there.ssh("-O", "exit", HOST)
+            there.ssh("-O", "exit", NAMES[0])
 
 
 @contextmanager
@@ -144,7 +150,7 @@ def running(sshd: Path, there: Machine) -> Iterator[None]:
         )
     try:
         assert until(lambda: process.poll() is not None or listens(there.port))
-        login = there.ssh("-o", "ControlMaster=no", HOST, "true")
+        login = there.ssh("-o", "ControlMaster=no", NAMES[0], "true")
         assert login.returncode == 0, f"no login: {login.stderr}\n{log.read_text()}"
         yield
     finally:
@@ -168,9 +174,10 @@ def listens(port: int) -> bool:
 class Driver:
     """A batch Emacs that runs whole sessions."""
 
-    def __init__(self, process: subprocess.Popen[str], shared: bool) -> None:
+    def __init__(self, process: subprocess.Popen[str], there: Machine) -> None:
         self._process = process
-        self._shared = shared
+        self._shared = there.shared
+        self._programs = there.folder / "home/.local/bin"
         self._lines: queue.Queue[str] = queue.Queue()
         self._done: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
@@ -181,21 +188,29 @@ class Driver:
             self._lines.put(line)
         self._lines.put("")
 
-    def begin(self, **sessions: tuple[Path, str]) -> None:
-        """Begin a session for each host, in a project there and with a model at a URL."""
+    def begin(self, sessions: Mapping[str, tuple[Path, str]]) -> None:
+        """Begin a session on each host, named as TRAMP does, in a project with a model's URL."""
         self._done.clear()
         asked = [
             {
-                "root": f"/ssh:{host}:{root}/",
+                "root": f"{host}{root}/",
                 "url": f"{url}/v1/messages",
                 "task": "Go on.",
                 "shared": self._shared,
+                "programs": str(self._programs),
             }
             for host, (root, url) in sessions.items()
         ]
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
+
+    def install(self, host: str) -> str:
+        """Have the sidecar installed on a host; return what Emacs says about it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"install": host}) + "\n")
+        self._process.stdin.flush()
+        return str(self.next("END", INSTALL_SECONDS)["text"])
 
     def connections(self) -> list[int]:
         """Return the process ids of the ssh programs that Emacs runs, the latest last."""
@@ -229,7 +244,7 @@ def driver(there: Machine, emacs: str) -> Iterator[Driver]:
     process = batch("ssh-driver.el", home, also=also, stdin=subprocess.PIPE)
     with process:
         try:
-            yield Driver(process, there.shared)
+            yield Driver(process, there)
         finally:
             process.kill()
 

@@ -79,7 +79,7 @@ def test_nothing_hangs_and_every_file_is_right_over_ssh(shared: bool) -> None:
             for number in range(SESSIONS):
                 asked = session(chance, STEPS)
                 with project(there, asked, f"session{number}") as here:
-                    running.begin(**{HOST: here})
+                    running.begin({HOST: here})
                     follow(running, asked.uses)
 
 
@@ -96,7 +96,7 @@ def test_a_broken_connection_is_taken_up_again_and_no_change_is_lost_or_made_twi
                 driver(there, emacs) as running,
                 project(there, asked, "session") as here,
             ):
-                running.begin(**{HOST: here})
+                running.begin({HOST: here})
                 breaking = partial(break_off, running, chance, broken)
                 follow(running, asked.uses, breaking)
 
@@ -118,17 +118,49 @@ def test_sessions_on_two_machines_work_at_once() -> None:
         sessions = {host: session(chance, STEPS) for host in (HOST, OTHER_HOST)}
         with ExitStack() as stack:
             running.begin(
-                **{
-                    host: stack.enter_context(project(there, asked, host))
+                {
+                    host: stack.enter_context(project(there, asked, host.strip("/:")))
                     for host, asked in sessions.items()
                 }
             )
             done: dict[str, int] = dict.fromkeys(sessions, 0)
             for _ in range(sum(len(asked.uses) for asked in sessions.values())):
                 given = running.next("USE", SECONDS)
-                host = given["root"].split(":")[1]
+                host = next(name for name in sessions if given["root"].startswith(name))
                 done[host] += 1
                 check(given, sessions[host].uses[: done[host]])
             for _ in sessions:
                 ended = running.next("END", SECONDS)
                 assert (ended["problem"], ended["buffers"]) == (None, [])
+
+
+@pytest.mark.soak(alone=True)
+def test_the_sidecar_is_installed_on_a_machine_without_it_and_works_there() -> None:
+    """A session finds the program where the command put it, without any setting."""
+    for emacs in emacsen():
+        asked = session(random.Random(17), STEPS)
+        with (
+            machine(bare=True) as there,
+            driver(there, emacs) as running,
+            project(there, asked, "session") as here,
+        ):
+            said = running.install(HOST)
+            assert f"Installed on {HOST}" in said, said
+            assert str(there.folder / "home/.local/share/efrit-budget/venv/bin") in said
+            running.begin({HOST: here})
+            follow(running, asked.uses)
+
+
+@pytest.mark.soak(alone=True)
+@pytest.mark.skipif(os.getuid() != 0, reason="su would ask for a password")
+def test_another_user_of_this_machine_is_a_machine_as_well() -> None:
+    """TRAMP's other methods lead to a sidecar as ssh does."""
+    for emacs in emacsen():
+        asked = session(random.Random(19), STEPS)
+        with (
+            machine() as there,
+            driver(there, emacs) as running,
+            project(there, asked, "session") as here,
+        ):
+            running.begin({"/su::": here})
+            follow(running, asked.uses)

@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from efrit_budget.cancellation import Cancellation
@@ -29,31 +28,26 @@ class Walk:
     """A file or folder, relative to the root; "." is all of it."""
     cancellation: Cancellation
 
-    @cached_property
-    def _readable(self) -> tuple[Path, ...]:
-        """The files that rg may read: the root and git's ignore rules."""
-        ignoring = [folder / ".gitignore" for folder in self.root.parents]
+    def run(self, flags: Sequence[str], kept_bytes: int | None = None) -> Finished:
+        """Run rg on the files of this walk; it can read these, and the rules by which it ignores.
+
+        In a repository these rules are those of git, elsewhere those below the root.
+        """
+        rules = [folder / ".gitignore" for folder in self.root.parents]
         entry = self.root / ".git"
         if entry.is_symlink() or not entry.is_dir():  # else the repository is inside the root
             with suppress(GitError):
                 found = git_folder(self.root)
-                ignoring += [found.top / ".git", found.own / "commondir"]
-                ignoring.append(found.shared / "info" / "exclude")
-        plain = [file for file in ignoring if not file.is_symlink() and file.is_file()]
-        return (self.root, *plain, *personal_files())
-
-    def run(self, flags: Sequence[str], kept_bytes: int | None = None) -> Finished:
-        """Run rg on the files of this walk.
-
-        Files are ignored by the rules of git in a repository, elsewhere by those below the root.
-        """
+                rules += [found.top / ".git", found.own / "commondir"]
+                rules.append(found.shared / "info" / "exclude")
+        plain = [file for file in rules if not file.is_symlink() and file.is_file()]
         ignoring = IN_REPOSITORY if in_repository(self.root) else ELSEWHERE
         target = [] if self.target == "." else ["--", self.target]
         return run_rg(
             [str(self.rg), *FLAGS, *ignoring, *flags, NEVER, *target],
             cwd=self.root,
             cancellation=self.cancellation,
-            readable=self._readable,
+            readable=(self.root, *plain, *personal_files()),
             kept_bytes=kept_bytes,
         )
 

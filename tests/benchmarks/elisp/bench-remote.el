@@ -57,15 +57,21 @@
                                         efrit-bench-remote--seen 0 nil #'equal))))))
   (advice-add 'efrit-connection--write :before
               (lambda (&rest _) (cl-incf efrit-bench-remote--requests)))
+  (advice-add 'tramp-sh-handle-make-process :around #'efrit-bench-remote--connect)
   (advice-add 'tramp-maybe-open-connection :around
-              (lambda (open vec &rest arguments)
-                (if (or efrit-bench-remote--in-connect
-                        (process-live-p (tramp-get-connection-process vec)))
-                    (apply open vec arguments)
-                  (let ((efrit-bench-remote--in-connect t)
-                        (start (float-time)))
-                    (prog1 (apply open vec arguments)
-                      (cl-incf efrit-bench-remote--connecting (- (float-time) start))))))))
+              (lambda (open vec)
+                (if (process-live-p (tramp-get-connection-process vec))
+                    (funcall open vec)
+                  (efrit-bench-remote--connect open vec)))))
+
+(defun efrit-bench-remote--connect (open &rest arguments)
+  "Call OPEN, a function by which TRAMP connects, with ARGUMENTS; note its time."
+  (if efrit-bench-remote--in-connect
+      (apply open arguments)
+    (let ((efrit-bench-remote--in-connect t)
+          (start (float-time)))
+      (prog1 (apply open arguments)
+        (cl-incf efrit-bench-remote--connecting (- (float-time) start))))))
 
 (defun efrit-bench-remote--callers ()
   "Return the names of the package's functions that are running, innermost first."
@@ -85,7 +91,7 @@
   (while (not (funcall done))
     (let ((start (float-time))
           (connecting efrit-bench-remote--connecting))
-      (accept-process-output nil 0.005)
+      (sit-for 0.005)
       (efrit-bench-remote--note-worst start connecting))))
 
 (defun efrit-bench-remote--note-worst (start connecting)
@@ -153,10 +159,11 @@ CONNECTING is for how long it had connected then."
   (setq efrit-permission-rules '((t t allow))
         ;; Else it would ask about files of root.
         tramp-allow-unsafe-temporary-files t
-        efrit-do-show-function #'ignore
         default-directory root)
   (efrit-bench-remote--watch)
   (efrit-bench-remote--do "TRAMP's connection" (lambda () (file-directory-p root)))
+  (let ((default-directory (expand-file-name "c/" root)))
+    (efrit-bench-remote--do "project" (lambda () (cl-assert (equal root (efrit-do-root))))))
   (dolist (name (split-string (or (getenv "EFRIT_BENCH_VISITED") "")))
     (find-file-noselect (expand-file-name name root)))
   (efrit-bench-remote--set-mark)
@@ -164,8 +171,12 @@ CONNECTING is for how long it had connected then."
   (efrit-bench-remote--wait
    (lambda () (eq 'ready (efrit-host-state (efrit-host-at (file-remote-p root))))))
   (efrit-bench-remote--note "sidecar")
+  ;; Meanwhile the person types the task.
+  (let ((typed (+ (float-time) 2)))
+    (efrit-bench-remote--wait (lambda () (> (float-time) typed))))
   (let ((loop (efrit-bench-remote--do "session/open" (lambda () (efrit-do-make-loop root))))
         (start (float-time)))
+    (funcall efrit-do-show-function loop)
     (efrit-loop-observe loop #'efrit-bench-remote--observe)
     (efrit-bench-remote--do "message" (lambda () (efrit-do-say loop "Go through everything.")))
     (efrit-bench-remote--wait (lambda () (efrit-loop-resting-p loop)))
