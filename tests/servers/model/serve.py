@@ -75,6 +75,11 @@ class Model:
         self._lock = threading.Lock()
         self._record = record
 
+    def note(self, line: Json) -> None:
+        """Add a line to the record."""
+        with self._record.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
     def tokens(self, request: Json) -> list[int]:
         """Return the prompt of a request."""
         found: list[int] = self._llama.tokenize(
@@ -110,8 +115,7 @@ class Model:
         for index, call in enumerate(calls):
             yield from call_deltas(index, call)
         usage = {"prompt_tokens": len(prompt), "completion_tokens": len(said) - 1}
-        with self._record.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**usage, "said": "".join(said), "calls": len(calls)}) + "\n")
+        self.note({**usage, "said": "".join(said)})
         yield {"finish_reason": "tool_calls" if calls else reason or "stop", "usage": usage}
 
 
@@ -136,6 +140,7 @@ class Handler(BaseHTTPRequestHandler):
         prompt = self.model.tokens(request)
         if len(prompt) >= WINDOW:
             said = f"Requested tokens ({len(prompt)}) exceed context window of {WINDOW}"
+            self.model.note({"prompt_tokens": 0, "completion_tokens": 0, "refused": said})
             self._begin(400, "application/json")
             self.wfile.write(json.dumps({"error": {"message": said}}).encode())
             return

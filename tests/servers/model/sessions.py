@@ -93,11 +93,11 @@ class Outcome:
             state = exchange.rest["state"]
             if state not in RESTING:
                 yield f"it hangs: {state}"
-            turns = len(exchange.begun)
-            if not turns:
-                yield "a message was not sent"
-            yield from self._overspent(exchange, self.replies[begun : begun + turns])
-            begun += turns
+            replies = self.replies[begun : begun + len(exchange.begun)]
+            if all("refused" in reply for reply in replies):
+                yield "a message was not answered"
+            yield from self._overspent(exchange, replies)
+            begun += len(exchange.begun)
 
     def _overspent(self, exchange: Exchange, replies: list[dict[str, Any]]) -> Iterator[str]:
         """Yield each guard beyond which an exchange began another turn."""
@@ -114,7 +114,7 @@ class Outcome:
         """Return the row of the session."""
         uses = [use for exchange in self.exchanges for use in exchange.uses]
         offered = {tool["function"]["name"] for sent in self.requests for tool in sent["tools"]}
-        empty = [reply for reply in self.replies if not reply["said"].strip()]
+        empty = [reply for reply in self.replies if not reply.get("said", "refused").strip()]
         counts = [
             len(self.replies),
             len(uses),
@@ -122,6 +122,7 @@ class Outcome:
             sum(bool(use["unreadable"]) for use in uses),
             sum(bool(use["misfit"]) for use in uses),
             len(empty),
+            sum("refused" in reply for reply in self.replies),
             sum(map(tokens_of, self.replies)),
         ]
         seconds = sum(exchange.rest["after"] for exchange in self.exchanges)
@@ -133,7 +134,7 @@ class Outcome:
 
 HEADS = (
     *("session", "temperature", "turns", "calls", "invented tools", "unreadable inputs"),
-    *("inputs of another form", "empty replies", "tokens", "time", "how it ended"),
+    *("inputs of another form", "empty replies", "too long", "tokens", "time", "how it ended"),
 )
 
 
