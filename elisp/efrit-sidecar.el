@@ -326,11 +326,12 @@ Typing does not interrupt this, not even in `while-no-input'."
         (throw-on-input nil))
     (pcase (efrit-host-state host)
       ('ready
-       (unless (and (efrit-connection-live-p (efrit-host-connection host))
-                    (efrit-connection-send (efrit-host-connection host) call))
-         ;; The process has ended, but its sentinel has not run yet.
-         (efrit-connection-kill (efrit-host-connection host))
-         (efrit-supervisor-submit call)))
+       (let ((connection (efrit-host-connection host)))
+         (unless (and (efrit-connection-live-p connection)
+                      (efrit-connection-send connection call))
+           ;; The process has ended; its sentinel has run while sending, or has not run yet.
+           (efrit-connection-kill connection)
+           (efrit-supervisor-submit call))))
       ('given-up
        (efrit-call-finish call 'failed (efrit-supervisor--gave-up-error)))
       (state
