@@ -1014,7 +1014,7 @@ Else end it with PROBLEM, a plist.  Keep the usage of the failed attempt."
                             (* (efrit-request-delay request)
                                (expt 2 (1- (efrit-request-attempt request))))))))
         (setf (efrit-request-timer request)
-              (run-at-time delay nil #'efrit-request--retry request))
+              (efrit-run-at-time delay nil #'efrit-request--retry request))
         (funcall (efrit-request-on-event request) (list 'retry delay problem)))
     (efrit-request--finish request problem)))
 

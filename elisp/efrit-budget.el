@@ -978,7 +978,7 @@ It has the cost, what fills the window, the keys, and with room the tiers."
   "Schedule a refresh of this buffer, unless one is scheduled already."
   (unless efrit-budget-view--timer
     (setq efrit-budget-view--timer
-          (run-at-time (max efrit-budget-view-delay
+          (efrit-run-at-time (max efrit-budget-view-delay
                             (- (+ efrit-budget-view--refresh-time efrit-budget-view-interval)
                                (float-time)))
                        nil #'efrit-budget-view--refresh-if-visible (current-buffer)))))

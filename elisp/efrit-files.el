@@ -829,7 +829,7 @@ Requests sent after this are answered from the new texts."
   (when (and buffer-file-name (null efrit-sync--timer))
     (setq efrit-sync--timer
           ;; Deferred, since a buffer that TRAMP is just saving is still modified.
-          (run-at-time efrit-sync-delay nil #'efrit-defer #'efrit-sync--flush-short))))
+          (efrit-run-at-time efrit-sync-delay nil #'efrit-defer #'efrit-sync--flush-short))))
 
 (defun efrit-sync--killed ()
   "Withdraw the text of this buffer, which is being killed, if it is unsaved."
@@ -1013,7 +1013,7 @@ They take the place of earlier ones."
                       (not (efrit-tool-get (efrit-use-name use))))))
      (efrit-revert-changed loop)
      (unless (efrit-use-result use)
-       (run-at-time efrit-revert--after-stop nil #'efrit-revert-changed loop)))))
+       (efrit-run-at-time efrit-revert--after-stop nil #'efrit-revert-changed loop)))))
 
 (defun efrit-revert--buffers (loop)
   "Return the buffers that visit files of the project of LOOP."
@@ -1043,7 +1043,7 @@ They take the place of earlier ones."
             (when (buffer-file-name buffer)
               (efrit-revert--check loop buffer report))))
       (if efrit-revert--queue
-          (run-at-time 0.01 nil #'efrit-defer #'efrit-revert--work)
+          (efrit-run-at-time 0.01 nil #'efrit-defer #'efrit-revert--work)
         (efrit-defer #'efrit-sync-flush)))))
 
 (defun efrit-revert--check (loop buffer report)

@@ -909,7 +909,7 @@ BACK is as in `efrit-item-append'."
   "Have the next step of dressing done soon."
   (unless efrit-markdown--timer
     (setq efrit-markdown--timer
-          (run-at-time efrit-markdown--pause-seconds nil
+          (efrit-run-at-time efrit-markdown--pause-seconds nil
                        #'efrit-markdown--step (current-buffer)))))
 
 (defun efrit-markdown-streaming-p (item)
@@ -1117,7 +1117,7 @@ Loading a mode takes long: that waits until Emacs is idle and no text streams."
   "Load MODE, and have the code in BUFFER that waits for it fontified."
   (efrit-transcript-in buffer
     (if efrit-markdown--streaming
-        (run-at-time 2 nil #'run-with-idle-timer 0.5 nil #'efrit-markdown--load-mode mode buffer)
+        (efrit-run-at-time 2 nil #'run-with-idle-timer 0.5 nil #'efrit-markdown--load-mode mode buffer)
       (unless (ignore-errors (autoload-do-load (symbol-function mode) mode))
         (push mode efrit-markdown--broken))
       (setq efrit-markdown--waiting (delq mode efrit-markdown--waiting))

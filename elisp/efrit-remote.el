@@ -342,7 +342,7 @@ THEN and FAILED are as in `efrit-remote-spawn'."
       ;; Its last output is read before it counts as ended.
       (unless (process-live-p process)
         (process-put process 'efrit-ended-early t))
-      (run-at-time 0.02 nil #'efrit-remote--await process start))))
+      (efrit-run-at-time 0.02 nil #'efrit-remote--await process start))))
 
 (defun efrit-remote--decide (process start begun)
   "Call a function of START with PROCESS, depending on whether it has BEGUN."

@@ -172,12 +172,12 @@ For a dropped CALL, signal `efrit-cancelled'."
 FUNCTION may access remote files: it never runs within an operation of TRAMP,
 and it runs with TRAMP's cache disabled."
   (setq efrit-call--queue (nconc efrit-call--queue (list (cons function arguments))))
-  (run-at-time 0 nil #'efrit-call--run-next))
+  (efrit-run-at-time 0 nil #'efrit-call--run-next))
 
 (defun efrit-call--run-next ()
   "Run the oldest function call in `efrit-call--queue', once TRAMP is idle."
   (if (efrit-remote-busy-p)
-      (run-at-time 0.1 nil #'efrit-call--run-next)
+      (efrit-run-at-time 0.1 nil #'efrit-call--run-next)
     (when-let* ((next (pop efrit-call--queue)))
       (efrit-remote-without-cache
         (apply (car next) (cdr next))))))
@@ -308,7 +308,7 @@ separate standard error if a person quits while Emacs reads its last output."
 (defun efrit-process--check-later (process over)
   "Check in a second whether PROCESS, watched for OVER, has ended."
   (process-put process 'efrit-watch
-               (run-at-time 1 nil #'efrit-process--check process over)))
+               (efrit-run-at-time 1 nil #'efrit-process--check process over)))
 
 (defun efrit-process-unwatch (process)
   "Stop checking whether PROCESS has ended."

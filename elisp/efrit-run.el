@@ -216,7 +216,7 @@ BLOCKS is a list of the content blocks of the user message, or nil."
 (defun efrit-turn--stop-soon (loop &rest _)
   "Stop LOOP once the sidecar has answered; notify the person if that takes long."
   (setf (efrit-loop-stopping loop) t)
-  (run-at-time efrit-stop-patience nil #'efrit-turn--warn-slow-stop
+  (efrit-run-at-time efrit-stop-patience nil #'efrit-turn--warn-slow-stop
                loop (efrit-loop-step loop)))
 
 (defun efrit-turn--warn-slow-stop (loop step)

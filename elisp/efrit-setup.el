@@ -815,7 +815,7 @@ the tools it uses are real, and no key is used.  The project is in %s."
 
 (defun efrit-demo--end-soon ()
   "End the demo, whose session's buffer is being killed."
-  (run-at-time 0 nil (lambda ()
+  (efrit-run-at-time 0 nil (lambda ()
                        (when efrit-demo--folder
                          (efrit-demo-end)))))
 

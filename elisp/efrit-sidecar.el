@@ -342,7 +342,7 @@ Typing does not interrupt this, not even in `while-no-input'."
 (defun efrit-supervisor-limit (call seconds)
   "End CALL with `efrit-timeout' if it is open after SECONDS; nil: no limit."
   (when seconds
-    (setf (efrit-call-timer call) (run-at-time seconds nil #'efrit-supervisor--time-out call))))
+    (setf (efrit-call-timer call) (efrit-run-at-time seconds nil #'efrit-supervisor--time-out call))))
 
 (defun efrit-supervisor-remember (session-id &optional remote)
   "Have each new sidecar on this machine, or the host REMOTE, resume SESSION-ID."
@@ -367,7 +367,7 @@ A remote sidecar is never started within TRAMP or a process filter."
     (if (and (<= pause 0) (efrit-host-here-p host))
         (efrit-supervisor--start host)
       (setf (efrit-host-state host) 'pausing)
-      (run-at-time (max 0 pause) nil #'efrit-supervisor--start-after-pause host))))
+      (efrit-run-at-time (max 0 pause) nil #'efrit-supervisor--start-after-pause host))))
 
 (defun efrit-supervisor--pause (host)
   "Return the seconds to wait before starting the sidecar of HOST again.
@@ -469,7 +469,7 @@ Fail if `efrit-sidecar-start-timeout' has passed since the time SINCE."
                                         (efrit-host-remote host)))))
    (t
     (setf (efrit-host-state host) 'pausing)
-    (run-at-time 0.2 nil #'efrit-supervisor--start-after-pause host since))))
+    (efrit-run-at-time 0.2 nil #'efrit-supervisor--start-after-pause host since))))
 
 (defun efrit-supervisor--ask (host connection method params then &optional otherwise)
   "Call METHOD with PARAMS over CONNECTION, as a part of starting HOST.
@@ -1033,7 +1033,7 @@ uv (https://docs.astral.sh/uv) does: uv python install 3.13"
                    (base64-encode-string (buffer-string) t))))
       (process-send-string process (if (string-empty-p slice) ".\n" (concat slice "\n")))
       (unless (string-empty-p slice)
-        (run-at-time 0 nil #'efrit-install--send install process
+        (efrit-run-at-time 0 nil #'efrit-install--send install process
                      (+ from efrit-install--slice))))))
 
 ;;;; The end

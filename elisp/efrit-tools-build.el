@@ -284,7 +284,7 @@ the project's command changes meanwhile."
          (unsaved (seq-filter #'buffer-modified-p (efrit-visit-buffers call)))
          (buffer (efrit-compile--begin root command))
          (process (get-buffer-process buffer))
-         (timer (run-at-time seconds nil #'efrit-compile--end process 'late)))
+         (timer (efrit-run-at-time seconds nil #'efrit-compile--end process 'late)))
     (setf (efrit-tool-call-stop call)
           (lambda () (efrit-compile--end process 'stopped)))
     (with-current-buffer buffer
@@ -359,7 +359,7 @@ observers of the loop of the latest output."
   (when (and (process-live-p process) (not (process-get process 'efrit-why)))
     (process-put process 'efrit-why why)
     (interrupt-process process)
-    (run-at-time efrit-compile--kill-delay nil #'efrit-compile--kill process)))
+    (efrit-run-at-time efrit-compile--kill-delay nil #'efrit-compile--kill process)))
 
 (defun efrit-compile--kill (process)
   "Kill PROCESS, a compilation, and its children, if it is still running."
@@ -552,7 +552,7 @@ SEVERITY and FILE are as in `efrit-diagnostics--result'."
   (when (efrit-tool-call-finish call)
     (efrit-tool-catch-errors call
       (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--unreported inquiries))
-          (run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries until severity file)
+          (efrit-run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries until severity file)
         (let ((result (unwind-protect
                           (efrit-diagnostics--result call inquiries severity file)
                         (mapc #'efrit-diagnostics--release inquiries))))
@@ -802,7 +802,7 @@ formatted it; try again" path)))))
 Call THEN with (TEXT . FUNCTION), where FUNCTION returns TEXT formatted, or
 REFUSED with the reason."
   ;; The Eglot of Emacs 30 notices changes in a timer that runs before this one.
-  (run-at-time 0 nil (lambda ()
+  (efrit-run-at-time 0 nil (lambda ()
                        (condition-case err
                            (with-current-buffer buffer
                              (efrit-format--request then refused))

@@ -678,7 +678,7 @@ name for the model."
     (overlay-put overlay 'evaporate t)
     (push overlay efrit-show-tool--highlights)
     (when efrit-show-seconds
-      (run-at-time efrit-show-seconds nil #'delete-overlay overlay))))
+      (efrit-run-at-time efrit-show-seconds nil #'delete-overlay overlay))))
 
 (defun efrit-show-tool--display (buffer &optional position)
   "Display BUFFER, at POSITION if any, in a window that is not selected."

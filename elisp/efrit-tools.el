@@ -309,7 +309,7 @@ CLEAN-UP is called without arguments when the process ends for any reason."
       (set-buffer-multibyte nil))
     (when seconds
       (process-put process 'timer
-                   (run-at-time seconds nil #'efrit-child--end process 'late)))
+                   (efrit-run-at-time seconds nil #'efrit-child--end process 'late)))
     (set-process-sentinel process (lambda (process _)
                                     (unless (or (process-live-p process)
                                                 (process-get process 'over))
@@ -449,7 +449,7 @@ the timers are always cleaned up."
          (inhibit-quit t)
          (debug-on-event 'sigusr2)
          (watcher (efrit-eval--watch))
-         (prompts (run-at-time 0.1 0.1 #'efrit-eval--abort-prompt)))
+         (prompts (efrit-run-at-time 0.1 0.1 #'efrit-eval--abort-prompt)))
     (add-variable-watcher 'debug-on-event #'efrit-eval--refuse-change)
     (unwind-protect
         (catch 'efrit-eval--abort

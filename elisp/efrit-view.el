@@ -137,7 +137,7 @@ The model continues with the tool's partial result."
   (efrit-live-end-count)
   (setq efrit-live--next-retry (cons (+ (float-time) seconds) problem)
         efrit-live--timer
-        (run-at-time 1 1 (let ((buffer (current-buffer)))
+        (efrit-run-at-time 1 1 (let ((buffer (current-buffer)))
                            (lambda () (efrit-transcript-in buffer (efrit-live-refresh))))))
   (efrit-live-refresh))
 
@@ -739,7 +739,7 @@ Do so in steps: a long session has thousands of them."
         (efrit-history--insert-entry (pop entries)))
       (set-marker place efrit-transcript-place)
       (if entries
-          (run-at-time 0.005 nil #'efrit-history--insert buffer entries place)
+          (efrit-run-at-time 0.005 nil #'efrit-history--insert buffer entries place)
         (efrit-view--fold-between efrit-transcript-begin efrit-transcript-place)
         (set-marker place nil)))))
 
@@ -1177,7 +1177,7 @@ If they are not, the next turn brings it."
   (unless efrit-session-view--budget-timer
     (let ((buffer (current-buffer)))
       (setq efrit-session-view--budget-timer
-            (run-at-time efrit-budget-view-delay nil
+            (efrit-run-at-time efrit-budget-view-delay nil
                          (lambda ()
                            (efrit-with-live-buffer buffer
                              (efrit-stop-timer efrit-session-view--budget-timer)

@@ -853,6 +853,15 @@ KEYS are as for `kbd'."
       (define-key map (kbd keys) command))
     map))
 
+(defun efrit-run-at-time (time repeat function &rest arguments)
+  "Call FUNCTION with ARGUMENTS at TIME, every REPEAT seconds; return the timer.
+Like `run-at-time', but a timer made while TRAMP waits stays: TRAMP of Emacs 30
+binds the list of timers then, and drops those that were added."
+  (let* ((timer-list (default-toplevel-value 'timer-list))
+         (timer (apply #'run-at-time time repeat function arguments)))
+    (set-default-toplevel-value 'timer-list timer-list)
+    timer))
+
 (defmacro efrit-stop-timer (place)
   "Cancel the timer in PLACE, a generalized variable, if any; set PLACE to nil."
   (declare (debug (gv-place)))
@@ -1081,7 +1090,7 @@ Meanwhile load the other files and start the sidecar."
 
 (defun efrit-start--continue-later (todo)
   "Work through TODO, a tail of `efrit-start--steps', after a pause."
-  (run-at-time efrit-start--pause nil #'efrit-start--continue todo default-directory))
+  (efrit-run-at-time efrit-start--pause nil #'efrit-start--continue todo default-directory))
 
 (defun efrit-start--continue (todo folder)
   "Call the first function of TODO in FOLDER, and the others later.

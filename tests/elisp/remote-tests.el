@@ -187,6 +187,16 @@ text = \"Done.\"
       (should (efrit-test-wait-until (lambda () found)))
       (should-not (efrit-remote-busy-p)))))
 
+(ert-deftest efrit-remote-work-deferred-while-tramp-holds-timers-back-is-done ()
+  "A sentinel that runs while TRAMP waits defers work; TRAMP suspends timers then."
+  (efrit-over-there-with-project '(("a.txt" . "one\n"))
+    (let (found)
+      (make-process :name "short" :command '("true") :noquery t
+                    :sentinel (lambda (&rest _)
+                                (let (timer-list timer-idle-list)
+                                  (efrit-defer (lambda () (setq found t))))))
+      (should (efrit-test-wait-until (lambda () found) 10)))))
+
 (ert-deftest efrit-remote-much-text-of-every-script-makes-the-round-trip ()
   "A megabyte comes back as it went, whatever a terminal would make of it."
   (efrit-over-there-with-project nil

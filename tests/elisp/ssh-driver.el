@@ -108,11 +108,13 @@ Where connections are shared by the person's will, TRAMP has no say."
          (efrit-defer #'ssh-driver--visit root (efrit-use-arguments use)))))))
 
 (defun ssh-driver--visit (root arguments)
-  "Visit the file in ARGUMENTS, a JSON text, below ROOT, if it should be visited."
+  "Visit the file in ARGUMENTS, a JSON text, below ROOT, if it should be visited.
+If the connection breaks meanwhile, the file is not visited."
   (let ((path (plist-get (efrit-json-plist arguments) :path)))
     (when (and (member path '("a.txt" "new/c.txt"))
                (file-exists-p (file-local-name (expand-file-name path root))))
-      (find-file-noselect (expand-file-name path root)))))
+      (ignore-error file-error
+        (find-file-noselect (expand-file-name path root))))))
 
 (defun ssh-driver--tree (root)
   "Return the names of all files of the project ROOT and digests of them."
