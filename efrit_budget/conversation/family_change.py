@@ -12,7 +12,7 @@ from efrit_budget.conversation.blocks import (
     without_thinking,
 )
 from efrit_budget.conversation.bounds import Bounds
-from efrit_budget.conversation.pieces import PieceKey
+from efrit_budget.conversation.pieces import Phase, PieceKey
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
 
@@ -49,7 +49,9 @@ def _convert_messages(connection: Connection, session_id: str, old: Family, new:
     """
     columns: dict[str, dict[PieceKey, int | None]] = {"raw": {}, "bare_raw": {}, "exact": {}}
     for row in segments.list_session(connection, session_id):
-        blocks = sendable_blocks(json.loads(row["content"]))
+        blocks = json.loads(row["content"])
+        if row["phase"] == Phase.REPLY:
+            blocks = sendable_blocks(blocks)
         key = (row["turn"], row["phase"], 0)
         columns["exact"][key] = None
         for raw, some in (("raw", blocks), ("bare_raw", without_thinking(blocks))):

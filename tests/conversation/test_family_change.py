@@ -41,6 +41,18 @@ def test_after_a_change_of_family_texts_cost_as_if_the_new_model_had_been_there_
     assert sizes[0] == sizes[1]
 
 
+def test_an_image_costs_the_same_after_a_change_of_family(open_client: OpenClient) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+    message = [text(NUMBERS), {"type": "image", "source": source}]
+    sizes = []
+    for first in (MODEL, OTHER):
+        client = open_client()
+        client.turn("Done.", message=message, model=first)
+        client.begin(None, model=OTHER)
+        sizes.append(client.budget()["tiers"]["user_message"]["used"])
+    assert sizes[0] == sizes[1]
+
+
 def test_a_change_of_family_is_a_rewrite_for_another_model(client: Client) -> None:
     talk(client, OTHER, "What is this?", THAI)
     begun = client.begin("And now?", model=MODEL)
