@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from io import TextIOWrapper
@@ -71,7 +71,7 @@ GIVEN = ("client", "command line")
 class Application:
     """The methods of the sidecar and everything they use."""
 
-    def __init__(self, loaded: LoadedSettings) -> None:
+    def __init__(self, loaded: LoadedSettings, clock: Callable[[], float] = time.time) -> None:
         settings = loaded.settings
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         self._database = Database(**vars(settings.storage))
@@ -80,7 +80,7 @@ class Application:
         sessions = SessionStore(self._database, SESSION_TABLES, self._owner)
         rules = RetentionRules(**vars(settings.retention))
         self._retention = Retention(self._database, rules, SESSION_TABLES, self._owner)
-        conversation = Conversation(self._database, named)
+        conversation = Conversation(self._database, named, clock)
         offers = Offers(registry, sessions, self._database)
         tools = settings.tools
         specs = Specs(**vars(settings.specs))
@@ -169,10 +169,10 @@ class Application:
         self._database.close()
 
 
-def open_application(loaded: LoadedSettings) -> Application:
-    """Return the application for these settings."""
+def open_application(loaded: LoadedSettings, clock: Callable[[], float] = time.time) -> Application:
+    """Return the application for these settings; `clock` returns the time of turns, in seconds."""
     private_folder(loaded.settings.storage.database.parent)
-    return Application(loaded)
+    return Application(loaded, clock)
 
 
 def _settings_for(loaded: LoadedSettings, root: Path) -> LoadedSettings:

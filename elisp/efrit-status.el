@@ -158,6 +158,8 @@ Unless USE has a plan, whose files are named, the line has what USE acts on."
     ("tools" . "the tools changed")
     ("edits" . "what you pinned, dropped or restored was applied")
     ("size" . "older results were compressed to a line each")
+    ("cost" . "older results were compressed, as reading them again cost more than that")
+    ("cold" . "older results were compressed, as the cache had expired anyway")
     ("warning" . "a warning was added to the system prompt")
     ("rewrite" . "the conversation was rewritten"))
   "Alist from the sidecar's reasons for a rewrite to their names for the person.")

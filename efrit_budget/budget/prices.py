@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,23 @@ LEAST_WINDOW = 8_000
 """The least window of the models that are listed; smaller ones are for other work."""
 SOME = 1_000
 """The tokens of a prompt that is short for any model."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The prices of tokens that a cache reads and writes, beside that of other input tokens."""
+
+    read: float = 0.1
+    write: float = 1.25
+
+
+def cache_rates(model: str, provider: str = "") -> Rates:
+    """Return the rates of a model; if its prices are unknown, those of most models of Claude's."""
+    prices = million_prices(model, provider)
+    if not prices or not prices["input"]:
+        return Rates()
+    read, write = (prices[kind] / prices["input"] for kind in ("cache_read", "cache_write"))
+    return Rates(read, write)
 
 
 def dollars(model: str, usage: Mapping[str, int], provider: str = "") -> float | None:

@@ -82,7 +82,35 @@ class Limits:
             allow_inf_nan=False,
             description="The share of their tier that full results keep after a compaction.",
         ),
-    ] = 0.45
+    ] = 0.15
+    recent_turns: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1_000,
+            description="The latest turns; results that were used in them stay longer in full.",
+        ),
+    ] = 5
+    recent_share: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=1,
+            allow_inf_nan=False,
+            description="The share of their tier that full results may keep after a compaction if "
+            "they were used lately.",
+        ),
+    ] = 0.6
+    patience: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1_000,
+            allow_inf_nan=False,
+            description="How many times the price of a compaction may be spent on reading what it "
+            "would free, before it is made; 0: only a full prompt is compacted.",
+        ),
+    ] = 3.0
     warning_threshold: Annotated[
         AtLeastNone,
         Field(

@@ -1,4 +1,4 @@
-"""`efrit-budget sessions`: list, rename, delete and purge sessions."""
+"""`efrit-budget sessions`: list, rename, export, delete and purge sessions."""
 
 import argparse
 import time
@@ -11,10 +11,11 @@ from efrit_budget.cli.output import ask_consent, complain_about, print_json, pri
 from efrit_budget.errors import EfritError
 
 NAME = "sessions"
-HELP = "List, rename, delete and purge sessions."
+HELP = "List, rename, export, delete and purge sessions."
 EXAMPLES = """  efrit-budget sessions
   efrit-budget sessions list --all --root ~/src/project
   efrit-budget sessions rename k7m2 'the parser'
+  efrit-budget sessions export k7m2
   efrit-budget sessions purge k7m2             delete its contents, keep its line
   efrit-budget sessions delete k7m2 p3qd --yes
 """
@@ -40,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     rename.add_argument("title", metavar="TITLE")
     add_global_flags(rename)
     add_json_flag(rename)
+    export = actions.add_parser("export", help="print a session as JSON lines, for replay")
+    export.set_defaults(act=_export)
+    export.epilog = f"example: {export.prog} k7m2"
+    export.add_argument("id", metavar="ID")
+    add_global_flags(export)
     for name, help_text, loss in (
         ("delete", "delete sessions with everything in them", "with everything in them"),
         ("purge", "delete what sessions stored, keep their lines", "losing what they stored"),
@@ -109,6 +115,16 @@ def _rename(arguments: argparse.Namespace) -> int:
         result = application.call("session/rename", params)
     if arguments.as_json:
         print_json(result, compact=True)
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from efrit_budget.replay.exported import exported
+
+    with opened_application(arguments) as application:
+        reply = application.call("session/transcript", {"session_id": arguments.id})
+    for line in exported(arguments.id, reply["turns"]):
+        print_json(line, compact=True)
     return 0
 
 

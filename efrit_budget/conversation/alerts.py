@@ -84,7 +84,8 @@ def _rewrite_system(
     states = {
         piece.key: PieceState.GONE if piece.phase is Phase.NOTICE else PieceState.COMPRESSED
         for piece in state.pieces
-        if piece.phase in (Phase.NOTICE, Phase.REPLY)
+        if piece.phase is Phase.NOTICE
+        or (piece.phase is Phase.REPLY and piece.state is PieceState.FULL)
     }
     stored_pieces.set_states(connection, window.session_id, states)
     system = system_with_warning(system, window, state.bounds)

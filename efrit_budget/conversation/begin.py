@@ -9,6 +9,7 @@ from sqlite3 import Connection
 from efrit_budget.budget import bands
 from efrit_budget.budget.bands import Band
 from efrit_budget.budget.endpoint import NOT_DESCRIBED, Endpoint, Feature, stored_endpoint
+from efrit_budget.budget.prices import cache_rates
 from efrit_budget.conversation import (
     calls,
     segments,
@@ -23,6 +24,7 @@ from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.evicted import evicted_lines, head_estimate
 from efrit_budget.conversation.family_change import take_family
 from efrit_budget.conversation.messages import Assembly, assemble
+from efrit_budget.conversation.payoff import payoff
 from efrit_budget.conversation.pieces import Phase, with_states
 from efrit_budget.conversation.plan import Plan
 from efrit_budget.conversation.prefix import Offer, prefix_estimate, schemas, tool_set
@@ -30,6 +32,9 @@ from efrit_budget.conversation.tool_uses import answer_unanswered
 from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import EfritError, JsonObject, field_error
+
+CACHE_SECONDS = 300
+"""The seconds after which the API forgets a prompt that was not sent again."""
 
 
 class BudgetError(EfritError):
@@ -48,6 +53,10 @@ class Reason(StrEnum):
     """User edits wait to be applied."""
     SIZE = "size"
     """The prompt would be too large."""
+    COST = "cost"
+    """Reading what a rewrite frees has cost as much as the rewrite."""
+    COLD = "cold"
+    """The cache has expired, so that the prompt is paid anew anyway."""
     WARNING = "warning"
     """A warning stands in the system text, since the model takes no system messages."""
     ORDER = "order"
@@ -110,11 +119,12 @@ class BegunTurn:
 
 
 def begin(
-    connection: Connection, window: Window, request: TurnRequest, bounds: Bounds
+    connection: Connection, window: Window, request: TurnRequest, bounds: Bounds, now: float
 ) -> BegunTurn:
     """Store the user message; return the new messages, or all of them if a rewrite is needed.
 
-    A user message that the client repeats before its reply is stored only once.
+    `now` is the time in seconds. A user message that the client repeats before its reply is
+    stored only once.
     """
     window, bounds = take_family(connection, window, bounds)
     digest = request.digest()
@@ -132,7 +142,7 @@ def begin(
         notes += cuts
     state = load_state(connection, window, bounds)
     _check_waits_for_reply(connection, state)
-    state, reasons = _rewrite_if_needed(connection, state, request, reasons)
+    state, reasons = _rewrite_if_needed(connection, state, request, reasons, now)
     if Band(state.window.warned).rank > Band(window.warned).rank:
         notes += (bands.warning(bounds.prompt_limit - state.window.kept),)
     alert = append_alert(connection, state, request.system_blocks())
@@ -142,7 +152,7 @@ def begin(
     if alert.text is not None:
         notes += (alert.text,)
     state, assembly = _assemble(connection, state, whole=bool(reasons))
-    _insert_turn(connection, state.window, digest)
+    _insert_turn(connection, state.window, digest, now)
     windows.save(connection, state.window)
     return BegunTurn(state, reasons, assembly, notes, sent_again=sent_again)
 
@@ -188,6 +198,7 @@ def _rewrite_if_needed(
     state: WindowState,
     request: TurnRequest,
     reasons: tuple[Reason, ...],
+    now: float,
 ) -> tuple[WindowState, tuple[Reason, ...]]:
     """Rewrite the window if the prefix changed, a user edit waits, or the prompt is too large.
 
@@ -204,6 +215,9 @@ def _rewrite_if_needed(
         reasons += (Reason.SIZE,)
     if request.endpoint.has(Feature.ALTERNATION) and _lacks_reply(state):
         reasons += (Reason.ORDER,)
+    if not reasons and window.turn > 1:
+        state, reasons = _with_payoff(connection, state, plan, request, now)
+        window = state.window
     if not reasons:
         return state, ()
     if not plan.fits:
@@ -217,6 +231,21 @@ def _rewrite_if_needed(
         return replace(state, window=_rebuild_prefix(window, request, bounds)), ()
     window = _rewrite(connection, window, request, plan, bounds)
     return WindowState(window, bounds, with_states(state.pieces, plan.states)), reasons
+
+
+def _with_payoff(
+    connection: Connection, state: WindowState, plan: Plan, request: TurnRequest, now: float
+) -> tuple[WindowState, tuple[Reason, ...]]:
+    """Return the state, and a reason for a rewrite if one pays now."""
+    window, bounds = state.window, state.bounds
+    rates = cache_rates(request.model, request.endpoint.provider)
+    found = payoff(state.pieces, state.used, plan, rates)
+    last = turns.find_last_request(connection, window.session_id, window.turn)
+    if last is not None and now - last > CACHE_SECONDS:
+        return state, (Reason.COLD,) if found.is_worth_it_when_cold else ()
+    carried = window.carried + found.carrying
+    reasons = (Reason.COST,) if found.is_due(carried, bounds.limits.patience) else ()
+    return replace(state, window=replace(window, carried=carried)), reasons
 
 
 def _lacks_reply(state: WindowState) -> bool:
@@ -265,6 +294,7 @@ def _rewrite(
         head_raw=head_estimate(lines, bounds.family),
         must_rewrite=0,
         noticed=0,
+        carried=0,
     )
 
 
@@ -303,7 +333,9 @@ def _assemble(
     return replace(state, window=window), assembly
 
 
-def _insert_turn(connection: Connection, window: Window, digest: bytes | None) -> None:
+def _insert_turn(
+    connection: Connection, window: Window, digest: bytes | None, begun: float
+) -> None:
     raw, exact = stored_pieces.raw_and_exact(connection, window.session_id)
     turns.insert(
         connection,
@@ -315,4 +347,5 @@ def _insert_turn(connection: Connection, window: Window, digest: bytes | None) -
         raw=raw + window.system_raw + window.head_raw,
         exact=exact,
         request=digest,
+        begun=begun,
     )

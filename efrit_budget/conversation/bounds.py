@@ -107,6 +107,8 @@ class Bounds:
             prompt_limit=self.plan_limit,
             fixed=self.calibration.tokens(window.system_raw),
             low_water=self.limits.low_water,
+            recent_turns=self.limits.recent_turns,
+            recent_share=max(self.limits.low_water, self.limits.recent_share),
             gone=segments.count_evicted(connection, window.session_id),
             title=lines_cost(title_and_rest(MOST_TURNS), self.cost),
             line=LINE_TOKENS,

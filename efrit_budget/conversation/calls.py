@@ -79,6 +79,15 @@ def count_use(connection: Connection, session_id: str, number: int, clock: int) 
     )
 
 
+def list_full_texts(connection: Connection, session_id: str) -> list[Row]:
+    """Return number and delivered text of the results in full in the window, latest first."""
+    return connection.execute(
+        "SELECT number, delivered FROM calls WHERE session_id = ? AND state = 'full'"
+        " AND turn IS NOT NULL AND number IS NOT NULL ORDER BY turn DESC, ordinal DESC",
+        (session_id,),
+    ).fetchall()
+
+
 def count_between(connection: Connection, session_id: str, first: str, last: str) -> int:
     """Return how many calls have a tool use id that sorts between `first` and `last`."""
     row = connection.execute(

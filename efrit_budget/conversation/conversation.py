@@ -35,16 +35,19 @@ ModelNamed = Callable[[str], Model]
 class Conversation:
     """Begins and ends turns, each in one transaction, and reports the window."""
 
-    def __init__(self, database: Database, model_named: ModelNamed) -> None:
+    def __init__(
+        self, database: Database, model_named: ModelNamed, clock: Callable[[], float] = time.time
+    ) -> None:
         self._database = database
         self._model_named = model_named
+        self._clock = clock
 
     def begin(self, session: Session, request: TurnRequest) -> JsonObject:
         """Begin a turn and return the next request."""
         with self._database.writing() as connection:
             rows.update(connection, session.id, touched=time.time())
             window, bounds = self.load(connection, session, request.model, request.endpoint)
-            begun_turn = begin(connection, window, request, bounds)
+            begun_turn = begin(connection, window, request, bounds, self._clock())
             return (
                 _begin_reply(begun_turn, bounds)
                 | _full_rewrite(connection, begun_turn, bounds)
@@ -60,7 +63,7 @@ class Conversation:
             window, bounds = self.load(connection, session, request.model, request.endpoint)
             before = full_results(connection, session.id)
             cached_count = cached_tokens(connection, window, bounds.model) if caching else None
-            begun_turn = begin(connection, window, request, bounds)
+            begun_turn = begin(connection, window, request, bounds, self._clock())
             remaining = full_results(connection, session.id)
             connection.rollback()
         shrinking = [entry for number, entry in before.items() if number not in remaining]
@@ -96,7 +99,7 @@ class Conversation:
         with self._database.writing() as connection:
             rows.update(connection, session.id, touched=time.time())
             window, bounds = self.load(connection, session)
-            ended_turn = end(connection, window, reply, bounds)
+            ended_turn = end(connection, window, reply, bounds, self._clock())
         with self._database.reading() as connection:
             usage = session_usage(connection, session.id, price=True)
             paid_anew = cache_loss(connection, session.id, ended_turn.turn)

@@ -15,10 +15,12 @@ from efrit_budget.conversation.blocks import (
     without_thinking,
 )
 from efrit_budget.conversation.bounds import Bounds
+from efrit_budget.conversation.inputs import shortened
 from efrit_budget.conversation.learning import learn
 from efrit_budget.conversation.pieces import Phase, PieceState
 from efrit_budget.conversation.segments import Segment
 from efrit_budget.conversation.tool_uses import announce
+from efrit_budget.conversation.uses import count_uses
 from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json, JsonObject, field_error
@@ -63,12 +65,23 @@ class EndedTurn:
     """The messages that the client appends to its request."""
 
 
-def end(connection: Connection, window: Window, reply: ModelReply, bounds: Bounds) -> EndedTurn:
+def end(
+    connection: Connection, window: Window, reply: ModelReply, bounds: Bounds, now: float
+) -> EndedTurn:
     """Store the reply of a turn; a turn that has ended already stays as it is."""
     turn = _get_turn(connection, window, reply)
     if turn["ended"] is None:
         window, bounds = learn(connection, window, turn, reply.usage, bounds)
         window = _store_reply(connection, window, turn["number"], reply, bounds)
+        turns.end(
+            connection,
+            window.session_id,
+            turn["number"],
+            aborted=reply.aborted,
+            usage=json.dumps(reply.full_usage()),
+            stop_reason=reply.stop_reason,
+            ended=now,
+        )
     state = load_state(connection, window, bounds)
     if turn["ended"] is None:
         state = state.with_sizes(connection)
@@ -94,20 +107,13 @@ def _store_reply(
     place = None
     if turn == window.turn:
         window = replace(window, turn_ended=turn)
+        count_uses(connection, window.session_id, blocks, window.clock)
         announce(connection, window.session_id, turn, blocks)
         if blocks:
             place = window.next_place
             window = replace(window, next_place=place + 1)
     if reply.content:
         _insert_reply(connection, window, turn, reply, place, bounds)
-    turns.end(
-        connection,
-        window.session_id,
-        turn,
-        aborted=reply.aborted,
-        usage=json.dumps(reply.full_usage()),
-        stop_reason=reply.stop_reason,
-    )
     return window
 
 
@@ -121,7 +127,10 @@ def _insert_reply(
 ) -> None:
     """Store the whole reply; its cost is that of the blocks that are sent back."""
     blocks = sendable_blocks(reply.content)
-    raw = sum(block_estimate(block, bounds.family) for block in blocks)
+    raw, bare, short = (
+        sum(block_estimate(block, bounds.family) for block in some)
+        for some in (blocks, without_thinking(blocks), shortened(blocks, turn))
+    )
     segment = Segment(
         window.session_id,
         turn,
@@ -129,8 +138,9 @@ def _insert_reply(
         "assistant",
         valid_json(reply.content),
         raw,
-        sum(block_estimate(block, bounds.family) for block in without_thinking(blocks)),
+        bare,
         window.clock,
+        short_raw=short if short < bare else None,
         exact=_reported_tokens(reply, raw, bounds) if blocks == reply.content else None,
         place=place,
         state=PieceState.GONE if place is None else PieceState.FULL,

@@ -12,6 +12,7 @@ from efrit_budget.conversation.blocks import (
     without_thinking,
 )
 from efrit_budget.conversation.bounds import Bounds
+from efrit_budget.conversation.inputs import shortened
 from efrit_budget.conversation.pieces import Phase, PieceKey
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
@@ -47,14 +48,19 @@ def _convert_messages(connection: Connection, session_id: str, old: Family, new:
 
     The tokens of a reply that another model reported are forgotten.
     """
-    columns: dict[str, dict[PieceKey, int | None]] = {"raw": {}, "bare_raw": {}, "exact": {}}
+    columns: dict[str, dict[PieceKey, int | None]] = {
+        name: {} for name in ("raw", "bare_raw", "short_raw", "exact")
+    }
     for row in segments.list_session(connection, session_id):
         blocks = json.loads(row["content"])
         if row["phase"] == Phase.REPLY:
             blocks = sendable_blocks(blocks)
         key = (row["turn"], row["phase"], 0)
         columns["exact"][key] = None
-        for raw, some in (("raw", blocks), ("bare_raw", without_thinking(blocks))):
+        forms = {"raw": blocks, "bare_raw": without_thinking(blocks)}
+        if row["short_raw"] is not None:
+            forms["short_raw"] = shortened(blocks, row["turn"])
+        for raw, some in forms.items():
             before, after = (
                 sum(block_estimate(block, family) for block in some) for family in (old, new)
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import Calibration
-from efrit_budget.conversation import calls, segments
+from efrit_budget.conversation import calls, segments, turns
 from efrit_budget.conversation.pieces import Phase, PieceState
 from efrit_budget.conversation.tool_uses import plain_id
 from efrit_budget.conversation.windows import Window
@@ -15,13 +15,18 @@ from efrit_budget.results.tokens import handle
 
 def transcript(connection: Connection, session_id: str) -> Iterator[JsonObject]:
     """Yield all messages, notices, replies and results of a session, evicted ones included."""
+    times = turns.list_times(connection, session_id)
     for row in segments.list_session(connection, session_id):
+        turn = times[row["turn"]]
         yield {
             "turn": row["turn"],
             "kind": Phase(row["phase"]).name.lower(),
             "role": row["role"],
             "content": json.loads(row["content"]),
             "in_window": row["state"] != PieceState.GONE,
+            "model": turn["model"],
+            "begun": turn["begun"],
+            "ended": turn["ended"],
         }
         if row["phase"] == Phase.REPLY:
             yield from _results_of(connection, session_id, row["turn"])
@@ -80,6 +85,8 @@ def _current_tokens(row: Row, calibration: Calibration) -> int:
     """Return the tokens that a message or reply costs in the window now, 0 if it is evicted."""
     if row["state"] == PieceState.GONE:
         return 0
+    if row["state"] == PieceState.SHORT:
+        return min(_full_tokens(row, calibration), calibration.tokens(row["short_raw"]))
     if row["state"] == PieceState.COMPRESSED:
         return min(_full_tokens(row, calibration), calibration.tokens(row["bare_raw"]))
     return _full_tokens(row, calibration)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from efrit_budget.conversation.blocks import sendable_blocks, without_thinking
+from efrit_budget.conversation.inputs import shortened
 from efrit_budget.conversation.pieces import Content, Phase, Piece, PieceKey, PieceState
 from efrit_budget.errors import JsonObject
 
@@ -49,4 +50,6 @@ def _current_blocks(piece: Piece, content: Content) -> list[JsonObject]:
     if piece.phase is not Phase.REPLY:
         return content.blocks
     accepted = sendable_blocks(content.blocks)
+    if piece.state is PieceState.SHORT:
+        return shortened(accepted, piece.turn)
     return without_thinking(accepted) if piece.state is PieceState.COMPRESSED else accepted

@@ -24,6 +24,8 @@ class PieceState(StrEnum):
     FULL = "full"
     COMPRESSED = "compressed"
     """A result as one line, or a reply without its thinking."""
+    SHORT = "short"
+    """A reply without its thinking and without the long texts of its tool uses' inputs."""
     GONE = "gone"
 
 
@@ -50,6 +52,8 @@ class Piece:
     least: int
     """The cost of the piece when it is compressed."""
     last_use: int
+    shortest: int | None = None
+    """The cost of a reply when its long inputs are shortened, too; None if it has none."""
     pinned: bool = False
     place: int | None = None
     """The number of the message that carries the piece; None until the piece is sent."""

@@ -5,14 +5,17 @@ compressed and evicted in a fixed order. Pinned results stay, the latest user me
 evicted, and the pieces of the current turn come last.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import TypeVar
 
 from efrit_budget.budget.tiers import Limits, Tier
 from efrit_budget.conversation.pieces import Phase, Piece, PieceKey, PieceState, UserEdit
 
 T = TypeVar("T")
+WITH_INPUTS = (PieceState.FULL, PieceState.COMPRESSED)
+"""The states in which a reply has its long inputs."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Frame:
     fixed: int
     """The tokens of system text and tools, which no rewrite changes."""
     low_water: float
+    recent_turns: int
+    recent_share: float
     gone: int
     """The number of turns that were evicted before."""
     title: int
@@ -66,6 +71,13 @@ class _PlanDraft:
         requests = [key for key in self.pieces if key[1] == Phase.REQUEST]
         self.latest_request = max(requests, default=None)
         self.current_turn = current_turn
+        self.clock = 1 + max((piece.last_use for piece in self.pieces.values()), default=0)
+        latest = (
+            piece.last_use
+            for piece in self.pieces.values()
+            if piece.turn > current_turn - frame.recent_turns
+        )
+        self.recent_since = min(latest, default=self.clock)
         self.gone = frame.gone
         self.sums = dict.fromkeys(Tier, 0)
         self.sums[Tier.SYSTEM] = frame.fixed
@@ -75,9 +87,8 @@ class _PlanDraft:
         self._shrink_dangling_lines()
 
     def _count(self, key: PieceKey, sign: int) -> None:
-        piece, state = self.pieces[key], self.states[key]
-        if state is not PieceState.GONE:
-            self.sums[tier_of(piece, state)] += sign * cost_in(piece, state)
+        for tier, tokens in costs_by_tier(self.pieces[key], self.states[key]):
+            self.sums[tier] += sign * tokens
 
     def _set_state(self, key: PieceKey, state: PieceState) -> None:
         self._count(key, -1)
@@ -117,29 +128,44 @@ class _PlanDraft:
         size = self.history + self.frame.notice if tier is Tier.HISTORY else self.sums[tier]
         return size > self.frame.limits.tiers[tier]
 
-    def is_above_low_water(self) -> bool:
-        """Return whether the results in full are above their low-water mark."""
-        mark = int(self.frame.limits.tiers[Tier.TOOL_RESULTS] * self.frame.low_water)
-        return self.sums[Tier.TOOL_RESULTS] > mark
+    def is_above(self, share: float) -> bool:
+        """Return whether the results in full are above a share of their tier."""
+        return self.sums[Tier.TOOL_RESULTS] > int(
+            self.frame.limits.tiers[Tier.TOOL_RESULTS] * share
+        )
 
     def by_last_use(self, keys: Iterable[PieceKey]) -> list[PieceKey]:
         """Return the keys of pieces, least recently used first."""
         return sorted(keys, key=lambda key: (self.pieces[key].last_use, key))
 
-    def compressible_results(self, *, current: bool) -> list[PieceKey]:
-        """Return the compressible results of the current turn, or of earlier turns, by last use.
+    def compressible(self, *, current: bool) -> list[PieceKey]:
+        """Return the results that can be compressed, and the replies whose inputs can be shortened.
 
-        Results that the person restored stand last.
+        They are those of the current turn, or of earlier turns: the longest unused and the largest
+        first, those that the person restored last.
         """
-        found = self.by_last_use(
+        found = [
             key
             for key, state in self.states.items()
-            if key[1] == Phase.RESULT
-            and state is PieceState.FULL
-            and not self.pieces[key].pinned
-            and (key[0] >= self.current_turn) == current
-        )
-        return sorted(found, key=self.was_restored)
+            if self._can_shrink(key, state) and (key[0] >= self.current_turn) == current
+        ]
+        return sorted(found, key=lambda key: (self.was_restored(key), -self._weight(key), key))
+
+    def _weight(self, key: PieceKey) -> float:
+        """Return the time since the last use of a piece, times the root of the tokens it frees."""
+        piece = self.pieces[key]
+        return (self.clock - piece.last_use) * sqrt(max(1, piece.tokens - least_cost(piece)))
+
+    def is_recent(self, key: PieceKey) -> bool:
+        """Return whether a piece was used in one of the latest turns."""
+        return self.pieces[key].last_use >= self.recent_since
+
+    def _can_shrink(self, key: PieceKey, state: PieceState) -> bool:
+        """Return whether a piece is a result in full that is not pinned, or has long inputs."""
+        piece = self.pieces[key]
+        if key[1] == Phase.REPLY:
+            return piece.shortest is not None and state in WITH_INPUTS
+        return key[1] == Phase.RESULT and state is PieceState.FULL and not piece.pinned
 
     def was_restored(self, key: PieceKey) -> bool:
         """Return whether the person restored this result since the last rewrite."""
@@ -172,8 +198,9 @@ class _PlanDraft:
         )
 
     def compress(self, key: PieceKey) -> None:
-        """Compress a result."""
-        self._set_state(key, PieceState.COMPRESSED)
+        """Compress a result, or shorten the long inputs of a reply."""
+        is_reply = key[1] == Phase.REPLY
+        self._set_state(key, PieceState.SHORT if is_reply else PieceState.COMPRESSED)
         self._shrink_dangling_lines()
 
     def evict_turn(self, turn: int) -> None:
@@ -193,21 +220,39 @@ def _initial_state(piece: Piece) -> PieceState:
     """Return the state with which a plan begins: notices evicted, replies without thinking."""
     if piece.phase is Phase.NOTICE:
         return PieceState.GONE
-    return PieceState.COMPRESSED if piece.phase is Phase.REPLY else piece.state
+    if piece.phase is Phase.REPLY and piece.state is PieceState.FULL:
+        return PieceState.COMPRESSED
+    return piece.state
 
 
 def cost_in(piece: Piece, state: PieceState) -> int:
     """Return the tokens that a piece costs in a state."""
+    if state is PieceState.GONE:
+        return 0
+    if state is PieceState.SHORT:
+        return least_cost(piece)
     return piece.least if state is PieceState.COMPRESSED else piece.tokens
 
 
-def tier_of(piece: Piece, state: PieceState) -> Tier:
-    """Return the tier that a piece in a state belongs to."""
+def least_cost(piece: Piece) -> int:
+    """Return the tokens that a piece costs in its shortest state."""
+    return piece.least if piece.shortest is None else min(piece.shortest, piece.least)
+
+
+def costs_by_tier(piece: Piece, state: PieceState) -> Iterator[tuple[Tier, int]]:
+    """Yield the tokens of a piece in a state, with the tier that they belong to.
+
+    The long inputs of a reply belong to the tier of results, its thinking to that of history.
+    """
+    cost = cost_in(piece, state)
     if piece.phase is Phase.REQUEST:
-        return Tier.USER_MESSAGE
-    if piece.phase is Phase.RESULT and state is PieceState.FULL:
-        return Tier.TOOL_RESULTS
-    return Tier.HISTORY
+        yield Tier.USER_MESSAGE, cost
+    elif piece.phase is Phase.RESULT and state is PieceState.FULL:
+        yield Tier.TOOL_RESULTS, cost
+    else:
+        long = piece.least - least_cost(piece) if state in WITH_INPUTS else 0
+        yield Tier.HISTORY, cost - long
+        yield Tier.TOOL_RESULTS, long
 
 
 def plan(pieces: Sequence[Piece], frame: Frame, current_turn: int) -> Plan:
@@ -220,10 +265,17 @@ def plan(pieces: Sequence[Piece], frame: Frame, current_turn: int) -> Plan:
 
 
 def _bring_to_marks(draft: _PlanDraft) -> None:
-    """Bring each tier to its mark; restored results are compressed only above the tier's limit."""
-    results = draft.compressible_results(current=False)
-    restored = [key for key in results if draft.was_restored(key)]
-    _act_while(draft.is_above_low_water, results[: len(results) - len(restored)], draft.compress)
+    """Bring each tier to its mark.
+
+    Results that were used lately have a higher mark; restored ones are compressed only above the
+    tier's limit.
+    """
+    found = draft.compressible(current=False)
+    restored = [key for key in found if draft.was_restored(key)]
+    recent = [key for key in found if draft.is_recent(key) and not draft.was_restored(key)]
+    others = [key for key in found if not draft.is_recent(key) and not draft.was_restored(key)]
+    _act_while(lambda: draft.is_above(draft.frame.low_water), others, draft.compress)
+    _act_while(lambda: draft.is_above(draft.frame.recent_share), recent, draft.compress)
     _act_while(lambda: draft.is_tier_too_large(Tier.TOOL_RESULTS), restored, draft.compress)
     _act_while(
         lambda: draft.is_tier_too_large(Tier.USER_MESSAGE),
@@ -243,12 +295,12 @@ def _bring_history_to_its_cap(draft: _PlanDraft) -> None:
 
 def _bring_within_limit(draft: _PlanDraft) -> None:
     """Shrink and evict more until the whole prompt fits."""
-    _act_while(draft.is_too_large, draft.compressible_results(current=False), draft.compress)
+    _act_while(draft.is_too_large, draft.compressible(current=False), draft.compress)
     _bring_history_to_its_cap(draft)
     _act_while(draft.is_too_large, draft.evictable_turns(current=False), draft.evict_turn)
     _act_while(draft.is_too_large, draft.evictable_messages(), draft.evict_message)
     _bring_history_to_its_cap(draft)
-    _act_while(draft.is_too_large, draft.compressible_results(current=True), draft.compress)
+    _act_while(draft.is_too_large, draft.compressible(current=True), draft.compress)
     _act_while(draft.is_too_large, draft.evictable_turns(current=True), draft.evict_turn)
 
 

@@ -9,10 +9,10 @@ from efrit_budget.errors import Json
 
 EXCERPT_CHARACTERS = 200
 INSERT = """
-INSERT INTO segments (session_id, turn, phase, role, content, raw, bare_raw, exact, place, state,
-  last_use)
-VALUES (:session_id, :turn, :phase, :role, :content, :raw, :bare_raw, :exact, :place, :state,
-  :last_use)
+INSERT INTO segments (session_id, turn, phase, role, content, raw, bare_raw, short_raw, exact,
+  place, state, last_use)
+VALUES (:session_id, :turn, :phase, :role, :content, :raw, :bare_raw, :short_raw, :exact, :place,
+  :state, :last_use)
 """
 NEW = (
     "session_id = :session AND turn > :first AND turn <= :turn AND state = 'full'"
@@ -23,7 +23,7 @@ TEXTS = (
     " WHERE json_extract(value, '$.type') = 'text'"
 )
 EXCERPTS = (
-    "SELECT turn, phase, role, raw, bare_raw, exact, state, last_use,"  # noqa: S608  own words
+    "SELECT turn, phase, role, raw, bare_raw, short_raw, exact, state, last_use,"  # noqa: S608  own words
     f" CASE phase WHEN 0 THEN ({TEXTS} ORDER BY key DESC LIMIT 1)"
     f" ELSE ({TEXTS} ORDER BY key LIMIT 1) END AS begins"
     " FROM segments WHERE session_id = ? ORDER BY turn, phase"
@@ -43,6 +43,7 @@ class Segment:
     raw: int
     bare_raw: int
     last_use: int
+    short_raw: int | None = None
     exact: int | None = None
     place: int | None = None
     state: PieceState = PieceState.FULL
@@ -75,7 +76,7 @@ def list_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
 def list_session(connection: Connection, session_id: str) -> list[Row]:
     """Return all rows of a session in order."""
     return connection.execute(
-        "SELECT turn, phase, role, content, state, raw, bare_raw FROM segments"
+        "SELECT turn, phase, role, content, state, raw, bare_raw, short_raw FROM segments"
         " WHERE session_id = ? ORDER BY turn, phase",
         (session_id,),
     ).fetchall()
@@ -84,7 +85,7 @@ def list_session(connection: Connection, session_id: str) -> list[Row]:
 def list_window(connection: Connection, session_id: str) -> list[Row]:
     """Return the sizes, states and message numbers of the rows in the window."""
     return connection.execute(
-        "SELECT turn, phase, raw, bare_raw, exact, state, last_use, place FROM segments"
+        "SELECT turn, phase, raw, bare_raw, short_raw, exact, state, last_use, place FROM segments"
         " WHERE session_id = ? AND state <> 'gone'",
         (session_id,),
     ).fetchall()
@@ -129,8 +130,8 @@ def count_evicted(connection: Connection, session_id: str) -> int:
 def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
     """Return the estimated and the exactly known tokens of the segments in the window."""
     raw, exact = connection.execute(
-        "SELECT coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw"
-        "   WHEN exact IS NULL THEN raw ELSE 0 END), 0),"
+        "SELECT coalesce(sum(CASE state WHEN 'compressed' THEN bare_raw WHEN 'short' THEN short_raw"
+        "   ELSE CASE WHEN exact IS NULL THEN raw ELSE 0 END END), 0),"
         " coalesce(sum(CASE WHEN state = 'full' THEN coalesce(exact, 0) ELSE 0 END), 0)"
         " FROM segments WHERE session_id = ? AND state <> 'gone'",
         (session_id,),
@@ -143,7 +144,8 @@ def sum_shrunken(connection: Connection, session_id: str) -> Row:
     row: Row = connection.execute(
         "SELECT coalesce(sum(CASE WHEN exact IS NULL THEN raw ELSE 0 END), 0) AS raw,"
         " coalesce(sum(exact), 0) AS exact,"
-        " coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw ELSE 0 END), 0) AS kept"
+        " coalesce(sum(CASE state WHEN 'compressed' THEN bare_raw WHEN 'short' THEN short_raw"
+        "   ELSE 0 END), 0) AS kept"
         " FROM segments WHERE session_id = ? AND phase = ? AND state <> 'full'",
         (session_id, Phase.REPLY),
     ).fetchone()

@@ -51,6 +51,7 @@ def _segment_piece(row: Row, calibration: Calibration) -> Piece:
         tokens=full,
         least=min(full, bare),
         last_use=row["last_use"],
+        shortest=None if row["short_raw"] is None else calibration.tokens(row["short_raw"]),
         place=row["place"],
     )
 

@@ -1,6 +1,5 @@
 """The table `turns`: the model calls of a session. All its SQL stands here."""
 
-import time
 from sqlite3 import Connection, Row
 
 
@@ -15,12 +14,13 @@ def insert(  # noqa: PLR0913  the columns
     raw: int,
     exact: int,
     request: bytes | None,
+    begun: float,
 ) -> None:
     """Insert a turn that begins."""
     connection.execute(
         "INSERT INTO turns (session_id, number, epoch, model, provider, begun, raw, exact, request)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (session_id, number, epoch, model, provider, time.time(), raw, exact, request),
+        (session_id, number, epoch, model, provider, begun, raw, exact, request),
     )
 
 
@@ -39,12 +39,13 @@ def end(
     aborted: bool,
     usage: str,
     stop_reason: str | None,
+    ended: float,
 ) -> None:
     """Store the end of a turn."""
     connection.execute(
         "UPDATE turns SET ended = ?, aborted = ?, usage = ?, stop_reason = ?"
         " WHERE session_id = ? AND number = ?",
-        (time.time(), aborted, usage, stop_reason, session_id, number),
+        (ended, aborted, usage, stop_reason, session_id, number),
     )
 
 
@@ -92,6 +93,23 @@ def list_begun(connection: Connection, session_id: str) -> dict[int, float]:
     """Return the time at which each turn began, by its number."""
     rows = connection.execute("SELECT number, begun FROM turns WHERE session_id = ?", (session_id,))
     return dict(rows.fetchall())
+
+
+def find_last_request(connection: Connection, session_id: str, before: int) -> float | None:
+    """Return the time at which the latest of the turns before a turn began, or None."""
+    row = connection.execute(
+        "SELECT begun FROM turns WHERE session_id = ? AND number < ? ORDER BY number DESC LIMIT 1",
+        (session_id, before),
+    ).fetchone()
+    return None if row is None else row["begun"]
+
+
+def list_times(connection: Connection, session_id: str) -> dict[int, Row]:
+    """Return model, begin and end of each turn, by its number."""
+    rows = connection.execute(
+        "SELECT number, model, begun, ended FROM turns WHERE session_id = ?", (session_id,)
+    )
+    return {row["number"]: row for row in rows}
 
 
 def find_last_time(connection: Connection, session_id: str) -> float | None:

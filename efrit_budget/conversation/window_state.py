@@ -12,7 +12,7 @@ from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation import stored_pieces
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.pieces import Phase, Piece, PieceState
-from efrit_budget.conversation.plan import Plan, cost_in, plan, tier_of
+from efrit_budget.conversation.plan import Plan, cost_in, costs_by_tier, least_cost, plan
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
 
@@ -31,7 +31,8 @@ class WindowState:
         used[Tier.SYSTEM] = self.bounds.calibration.tokens(self.window.system_raw)
         used[Tier.HISTORY] = self.bounds.calibration.tokens(self.window.head_raw)
         for piece in self.pieces:
-            used[tier_of(piece, piece.state)] += cost_in(piece, piece.state)
+            for tier, tokens in costs_by_tier(piece, piece.state):
+                used[tier] += tokens
         return used
 
     @property
@@ -50,7 +51,7 @@ class WindowState:
         kept_turns = {piece.turn for piece in self.pieces if piece.pinned}
         kept_turns.add(self.window.turn_ended)
         costs = [
-            piece.tokens if piece.pinned and piece.state is PieceState.FULL else piece.least
+            piece.tokens if piece.pinned and piece.state is PieceState.FULL else least_cost(piece)
             for piece in self.pieces
             if piece.turn in kept_turns and piece.phase >= Phase.REPLY
         ]

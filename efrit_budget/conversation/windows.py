@@ -44,6 +44,9 @@ class Window:
     """The tokens that a rewrite would leave of `in_prompt`."""
     least: int = 0
     """The tokens that the largest possible rewrite would leave of the window."""
+    carried: float = 0
+    """What reading has cost, since the epoch began, of the tokens that a rewrite would have freed;
+    in tokens at the price of the input."""
     left_window: int | None = None
     """The tokens saved by eviction and compression when the epoch began; None if not counted."""
     turn_tokens: int = 0

@@ -39,6 +39,9 @@ class LimitParams(TierParams):
     per_tool_default: ToolTokens | None = None
     per_tool: dict[str, ToolTokens] = Field(default_factory=dict)
     low_water: Annotated[float, Field(ge=0, le=1)] | None = None
+    recent_turns: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    recent_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    patience: Annotated[float, Field(ge=0, le=1_000)] | None = None
     warning_threshold: AtLeastNone | None = None
 
 

@@ -14,7 +14,7 @@ from efrit_budget.results.body import Body
 from efrit_budget.results.marks import own_and_found, quote
 from efrit_budget.toolcalls.entry_draft import Produced
 from efrit_budget.toolcalls.runner import Control, ToolRunner
-from efrit_budget.toolcalls.summary import head_and_tail
+from efrit_budget.toolcalls.summary import head_and_tail, summary_of_text, with_names
 from efrit_budget.tools.base import Outcome, Status
 from efrit_budget.tools.registry import Registry, entry
 from efrit_budget.wire.method import Call, Lane, Members, Method, NoParams
@@ -99,7 +99,10 @@ class ToolMethods:
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
         body = Body(own_and_found(params.text, params.own_lines), data=params.data)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
-        summary = one_line_each(quote(params.summary or "") or head_and_tail(body.text))
+        unknown = summary_of_text if params.status == "success" else head_and_tail
+        summary = one_line_each(
+            with_names(quote(params.summary), body.text) if params.summary else unknown(body.text)
+        )
         produced = Produced(
             outcome, summary, params.lisp, params.todos, one_line_each(params.gist), params.ending
         )

@@ -29,12 +29,17 @@ GO_ON = {"serve", "demo-model"}
 ASKING, AGREED = "sessions purge", ["--yes"]
 """The command that asks for confirmation at the terminal, and the option that gives it."""
 SESSIONS = ("k7m2", "p3qd")
+RECORDING = """\
+{"type": "user", "timestamp": "2026-02-10T04:25:04Z", "message": {"content": "What is it?"}}
+{"type": "assistant", "message": {"id": "1", "content": [{"type": "text", "text": "A thesis."}]}}
+"""
 FILES = {
     "README.md": "# A thesis\n",
     "prompt.md": "Read chapter 2.\n",
     "note.md": "Wait twice as long each time.\n",
     "src/one.py": "print(1)\n",
     "src/two.py": "print(2)\n",
+    "session.jsonl": RECORDING,
     "my-scenario.toml": '[[reply]]\ntext = "Hello."\n',
 }
 

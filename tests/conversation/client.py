@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import pkgutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from efrit_budget.app import Application, open_application
 from efrit_budget.budget.families import CLAUDE, Family, family_named
 from efrit_budget.budget.models import model_named
+from efrit_budget.replay.ours import Clock
 from efrit_budget.settings.load import load
 from efrit_budget.tools import catalog
 from tests.databases import copy_template
@@ -71,6 +73,7 @@ class Client:
         (self.root / "README.md").write_text("# Example\n", encoding="utf-8")
         self.left_behind: list[Application] = []
         self.per_tool: int = limits.get("per_tool_default", 8_000)
+        self.clock = Clock(time.time())
         self.app = self.opened()
         self.model = MODEL
         self.system_text: Any = SYSTEM
@@ -97,7 +100,7 @@ class Client:
         }
         loaded = load(overrides=overrides | self.configured)
         copy_template(loaded.settings.storage.database)
-        return open_application(loaded)
+        return open_application(loaded, self.clock)
 
     def crash(self) -> None:
         """Continue in a new process; the old one closed nothing.

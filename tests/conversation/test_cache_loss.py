@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,16 +52,15 @@ def test_a_loss_that_nothing_explains_has_no_reason(client: Client) -> None:
 
 
 def test_a_prompt_that_was_not_sent_for_long_has_expired(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client,
 ) -> None:
     client.begin("Find it.")
     client.end(text("Found."), usage={"cache_creation_input_tokens": 9_000})
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + CACHE_SECONDS + 420)
+    client.clock.moment += CACHE_SECONDS + 420
     client.begin("Go on.")
     lost = client.end(text("And?"), usage={"cache_creation_input_tokens": 9_050})["paid_anew"]
     assert (lost["tokens"], lost["reason"]) == (9_000, "expired")
-    assert CACHE_SECONDS + 419 <= lost["idle"] <= CACHE_SECONDS + 421
+    assert lost["idle"] == CACHE_SECONDS + 420
 
 
 def test_another_model_has_nothing_cached(client: Client) -> None:

@@ -63,7 +63,7 @@ def test_a_change_of_family_is_a_rewrite_for_another_model(client: Client) -> No
 def test_texts_that_cost_little_for_one_family_shrink_where_they_are_too_much_for_another(
     open_client: OpenClient,
 ) -> None:
-    client = open_client(total=20_000)
+    client = open_client(total=20_000, recent_turns=0)
     for _ in range(4):
         talk(client, OTHER, "Read on.", THAI * 20)
     before = len([entry for entry in client.entries() if entry["state"] == "full"])

@@ -40,7 +40,7 @@ def states(client: Client) -> dict[str, str]:
 def test_a_compaction_shrinks_the_least_recently_used_results_to_their_mark(
     open_client: OpenClient,
 ) -> None:
-    client = open_client(**SMALL)
+    client = open_client(**SMALL, recent_turns=0, low_water=0.45)
     handles = fill(client, until_epoch=2)
     found = [states(client)[handle] for handle in handles]
     assert sorted(set(found)) == ["compressed", "full"]

@@ -72,7 +72,9 @@ def test_sixty_turns_through_litellm_lose_nothing(
     with scripted(scenario(), tmp_path / "model", proxy.behind) as model:
         outcome = play(proxy.server(api, behind), project, tmp_path)
         # Emacs has the whole of the last reply before its record is written.
-        assert until(lambda: len(model.asked()) == TURNS)
+        assert until(lambda: len(model.asked()) >= TURNS), len(model.asked())
+    answers = [(line["status"], line["error"]) for line in model.asked()]
+    assert answers == [(200, None)] * TURNS
     outcome.check(results)
     assert {line["path"] for line in model.asked()} == {PATHS[behind]}
     passed_on = [line["body"] for line in model.asked()]

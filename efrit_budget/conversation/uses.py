@@ -1,0 +1,38 @@
+"""Count the use of results: a reply that takes up names of a result has used it."""
+
+from functools import lru_cache
+from sqlite3 import Connection
+
+from efrit_budget.conversation import calls
+from efrit_budget.errors import Json, JsonObject
+from efrit_budget.results.names import LOOKED_AT, names
+
+known_names = lru_cache(maxsize=500)(names)
+"""Returns the names in a result, which are found once."""
+
+
+def count_uses(
+    connection: Connection, session_id: str, blocks: list[JsonObject], clock: int
+) -> None:
+    """Set the last use of the results in full whose names the reply takes up."""
+    said = "\n".join(text for block in blocks for text in _texts(block))
+    taken = set(names(said[:LOOKED_AT]))
+    for row in calls.list_full_texts(connection, session_id):
+        found = taken & known_names(row["delivered"])
+        if found:
+            calls.count_use(connection, session_id, row["number"], clock)
+        taken -= found
+
+
+def _texts(block: JsonObject) -> list[str]:
+    if block["type"] == "tool_use":
+        return _strings(block["input"])
+    return [block["text"]] if block["type"] == "text" else []
+
+
+def _strings(value: Json) -> list[str]:
+    if isinstance(value, dict):
+        return [text for member in value.values() for text in _strings(member)]
+    if isinstance(value, list):
+        return [text for member in value for text in _strings(member)]
+    return [value] if isinstance(value, str) else []

@@ -1,0 +1,1 @@
+"""Replays recorded sessions: counts and prices what would have been sent, here and elsewhere."""

@@ -1,0 +1,62 @@
+"""Charge requests as the API does: what one shares with the one before is read from the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from efrit_budget.budget.models import Model
+from efrit_budget.budget.prices import dollars
+from efrit_budget.replay.blocks import SentBlock
+
+SHORT, LONG = 300, 3_600
+"""The seconds that a cached prompt lives, by its mark."""
+LONG_WRITE = 1.6
+"""The price of a write for the long time, beside one for the short time."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """The price of one request and its reply."""
+
+    prompt: int
+    read: int
+    dollars: float
+
+
+@dataclass
+class Till:
+    """Charges the requests of a session, one after the other."""
+
+    model: Model
+    provider: str = ""
+    _before: Sequence[SentBlock] = ()
+    _moment: float = 0.0
+    _seconds: int = SHORT
+    charges: list[Charge] = field(default_factory=list)
+
+    def charge(
+        self, blocks: Sequence[SentBlock], output: int, moment: float, seconds: int = SHORT
+    ) -> Charge:
+        """Charge a request that is sent at a moment and marked to stay cached for `seconds`."""
+        prompt = sum(block.tokens for block in blocks)
+        shared = 0
+        if moment - self._moment <= self._seconds:
+            for block, before in zip(blocks, self._before, strict=False):
+                if block.key != before.key:
+                    break
+                shared += block.tokens
+        is_cached = prompt >= self.model.least_cacheable
+        read = shared if shared >= self.model.least_cacheable else 0
+        new = prompt - read
+        counts = {"output_tokens": output, "cache_read_input_tokens": read}
+        counts["cache_creation_input_tokens" if is_cached else "input_tokens"] = new
+        price = dollars(self.model.name, counts, self.provider) or 0.0
+        if is_cached and seconds == LONG:
+            writes = {"cache_creation_input_tokens": new}
+            price += (LONG_WRITE - 1) * (dollars(self.model.name, writes, self.provider) or 0.0)
+        self._before, self._moment = (list(blocks) if is_cached else []), moment
+        self._seconds = seconds
+        charge = Charge(prompt, read, price)
+        self.charges.append(charge)
+        return charge
