@@ -88,8 +88,8 @@ class EntryDraft:
         self._delivery = deliver(ended.body, self.number, self._offset, terms, self._notes)
         if changed:
             self._delivery.page["changed_since"] = changed
-        shows = ended.produced.outcome.status is Status.SUCCESS
-        self._sought = (self._blob if shows else None, self._delivery.start, self._delivery.end)
+        sought = self._blob if self._may_be_same() else None
+        self._sought = (sought, self._delivery.start, self._delivery.end)
         self._full_copy = calls.find_full_copy(connection, self._window, *self._sought)
         self.entry = self._make_entry()
 
@@ -97,6 +97,15 @@ class EntryDraft:
         """Return the hash of the text of a stored result; raise if the result was deleted."""
         row = results.get_row(connection, self._ended.session.id, self.number)
         return str(row["blob"])
+
+    def _may_be_same(self) -> bool:
+        """Return whether the entry may be a "Same as" line.
+
+        Without turns, the client keeps the window itself and may have removed what it recalls.
+        """
+        outcome = self._ended.produced.outcome
+        is_recall = outcome.stored is not None
+        return outcome.status is Status.SUCCESS and not (is_recall and self._window.turn == 0)
 
     # Writing the entry
 

@@ -249,3 +249,32 @@ def test_a_closed_session_is_not_changed(client: Client) -> None:
     with pytest.raises(EfritError, match="session/resume opens it again"):
         client.call("worklog/pin", handle="r1")
     assert client.call("worklog/list")["total"] == 1
+
+
+# Sessions without turns
+
+
+def test_all_results_of_a_session_without_turns_can_be_evicted(client: Client) -> None:
+    client.record("use1", words(500))
+    used = client.budget()["used"]
+    budget = client.call("worklog/evict")["budget"]
+    assert used > 500
+    assert (budget["used"], budget["epoch"]) == (0, 1)
+    assert [entry["state"] for entry in client.entries()] == ["gone"]
+    assert client.record("use2", words(500))["text"].startswith(words(5))
+
+
+def test_a_session_with_turns_is_compacted_by_its_turns_alone(client: Client) -> None:
+    client.begin("Do it.")
+    with pytest.raises(ConflictError, match="turn/begin compacts its window"):
+        client.call("worklog/evict")
+
+
+def test_without_turns_a_recalled_result_comes_in_full_each_time(client: Client) -> None:
+    """The client may have removed it from its window."""
+    first = client.record("use1", words(500))
+    again = client.record("use2", words(500))
+    recall = {"name": "recall_result", "arguments": {"handle": "r1"}}
+    recalled = [client.call("tools/call", tool_use_id=f"recall{n}", **recall) for n in (1, 2)]
+    assert again["text"].startswith("§ Same as r1, which is in the window in full.")
+    assert all(one["text"].splitlines()[:-1] == first["text"].splitlines()[:-1] for one in recalled)
