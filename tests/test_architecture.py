@@ -31,7 +31,7 @@ DOCUMENT = ROOT / "docs" / "architecture.md"
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "cli": (
-        "installer",
+        *("installer", "mcp_server"),
         *("serve", "app", "settings", "memory", "budget", "storage.database"),
         *("storage.migrate", "storage.space", "wire.request", "wire.jsontext", "demo", "errors"),
         *("project.processes", "characters"),
@@ -45,6 +45,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("sessions", "memory.store", "results", "settings", "project", "budget"),
         *("storage.database", "storage.owner", "errors"),
     ),
+    "mcp_server": ("app", "wire.call", "cancellation", "errors"),
     "apis": ("conversation.blocks", "conversation.prefix", "budget", "errors"),
     "methods": (
         "apis",

@@ -1,0 +1,34 @@
+"""Report the progress of a tool call to the client."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from efrit_budget.wire.call import Progress
+
+LOOK_SECONDS = 0.5
+"""The seconds between two looks at the progress."""
+Report = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Sends progress, total and message to the client."""
+
+
+async def report_progress(progress: Progress, report: Report) -> None:
+    """Report what is new in the progress, until this task is cancelled.
+
+    The protocol wants a number that grows with each report; where the work has none, it is that
+    of the report.
+    """
+    reached, message = 0.0, ""
+    while True:
+        await anyio.sleep(LOOK_SECONDS)
+        newest = _last_line(progress) or progress.message
+        done = reached + 1 if progress.done is None else float(progress.done)
+        if done > reached and (progress.done is not None or newest != message):
+            reached, message = done, newest
+            await report(reached, progress.total, message or None)
+
+
+def _last_line(progress: Progress) -> str:
+    """Return the last line of the output that the work has written so far."""
+    output = "" if progress.output is None else progress.output().rstrip()
+    return output.rpartition("\n")[2]
