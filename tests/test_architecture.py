@@ -89,6 +89,7 @@ CATCHES_ALL: dict[str, str] = {
     "efrit_budget/wire/dispatch.py::_handler.handle": "the dispatcher: a defect becomes a reply",
     "efrit_budget/app.py::Application.call": "the dispatcher of calls from the command line",
     "efrit_budget/toolcalls/summary.py::summarize": "a compressor never costs a result",
+    "efrit_budget/mcp_server/child.py::ChildServer.keep_running": "another server's failure",
     "efrit_budget/tools/registry.py::_load": "a person's own tool file may raise anything",
 }
 

@@ -1,24 +1,31 @@
 """`efrit-budget mcp`: the tools for other clients, over MCP."""
 
 import argparse
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from efrit_budget.cli.application import opened_application
-from efrit_budget.cli.arguments import folder
+from efrit_budget.cli.arguments import folder, number_in
 from efrit_budget.cli.output import complain
 
+if TYPE_CHECKING:
+    from efrit_budget.mcp_server.gateway import Gateway
+
 NAME = "mcp"
-HELP = "Serve the tools over MCP on stdin and stdout, for Claude Code, Codex and others."
+HELP = "Serve the tools over MCP, and put other MCP servers behind the same budget."
 EXAMPLES = """  efrit-budget mcp
   efrit-budget mcp --root ~/src/project --session k7m2
+  efrit-budget mcp --with files='npx -y @modelcontextprotocol/server-filesystem .'
+  efrit-budget mcp --servers ~/.config/mcp.json --deny '*__delete_*' --short
 
 For Claude Code: claude mcp add efrit -- efrit-budget mcp --root "$PWD"
-docs/clients.md has the lines for other clients.
+docs/clients.md has the lines for other clients, docs/gateway.md what --with does.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add flags for the project, the session, and the form of replies."""
+    """Add flags for the project, the session, the form of replies, and other servers."""
     parser.add_argument(
         "--root", metavar="DIR", type=folder, help="the project (default: the current folder)"
     )
@@ -33,6 +40,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="send the facts on each result as structured content too; many clients then show "
         "the model nothing else",
     )
+    _add_gateway_flags(parser.add_argument_group("other servers, each started by a command"))
+
+
+def _add_gateway_flags(group: "argparse._ArgumentGroup") -> None:
+    add = group.add_argument
+    named: dict[str, Any] = {"action": "append", "default": []}
+    add("--with", metavar="NAME=COMMAND", dest="others", help="a server (repeatable)", **named)
+    add("--servers", metavar="FILE", type=Path, help="the servers of a .mcp.json")
+    add(
+        "--allow",
+        metavar="PATTERN",
+        help="offer only tools whose names match, such as 'files__read_*' (repeatable)",
+        **named,
+    )
+    add("--deny", metavar="PATTERN", help="do not offer tools that match (repeatable)", **named)
+    add("--short", action="store_true", help="shorten descriptions; tool_help shows them whole")
+    add(
+        "--timeout",
+        metavar="SECONDS",
+        type=number_in(float, 0.1, 86_400, "a time limit is 0.1 to 86400 seconds, not {!r}"),
+        default=120.0,
+        help="the time limit of a call (default: 120)",
+    )
+    add(
+        "--project-tools",
+        action="store_true",
+        help="offer the sidecar's own tools too, not only recall_result",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,13 +79,33 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     import anyio
 
-    from efrit_budget.mcp_server.server import McpServer, serve
+    from efrit_budget.mcp_server.server import McpServer, Options, serve
     from efrit_budget.project.processes import own_process
 
+    gateway = _gateway(arguments)
     own_process.return_freed_memory()
     own_process.forget_keys()
     with opened_application(arguments) as application:
-        root = arguments.root or Path.cwd()
-        server = McpServer(application, root, arguments.session, structured=arguments.structured)
+        options = Options(
+            arguments.session,
+            structured=arguments.structured,
+            project_tools=gateway is None or arguments.project_tools,
+        )
+        server = McpServer(application, arguments.root or Path.cwd(), options, gateway)
         anyio.run(serve, server, application.close)
     return 0
+
+
+def _gateway(arguments: argparse.Namespace) -> "Gateway | None":
+    """Return the gateway to the other servers, or None if none is named."""
+    if not arguments.others and arguments.servers is None:
+        return None
+    from efrit_budget.mcp_server.configuration import entries_in, entry_of
+    from efrit_budget.mcp_server.gateway import Gateway
+    from efrit_budget.mcp_server.offers import Choice
+
+    entries = [entry_of(text) for text in arguments.others]
+    if arguments.servers is not None:
+        entries += entries_in(arguments.servers, os.environ)
+    choice = Choice(arguments.allow, arguments.deny, arguments.short)
+    return Gateway(entries, choice, arguments.timeout)

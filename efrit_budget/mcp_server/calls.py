@@ -9,6 +9,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 from efrit_budget.errors import EfritError, JsonObject
+from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.questions import Answer, answer_in, ask, can_ask
 from efrit_budget.mcp_server.replies import problem, reply_of
 from efrit_budget.mcp_server.sessions import ClientSessions
@@ -48,9 +49,17 @@ class ToolRun:
 class ToolCalls:
     """Runs tool calls in the sessions that they name."""
 
-    def __init__(self, sessions: ClientSessions, threads: CallThreads, *, structured: bool) -> None:
+    def __init__(
+        self,
+        sessions: ClientSessions,
+        threads: CallThreads,
+        gateway: Gateway | None,
+        *,
+        structured: bool,
+    ) -> None:
         self._sessions = sessions
         self._threads = threads
+        self._gateway = gateway
         self._structured = structured
 
     async def call(self, context: Context, params: CallToolRequestParams) -> Reply:
@@ -92,6 +101,10 @@ class ToolCalls:
         """Run the tool; report its progress if the client wants to know it."""
         wants_progress = "progress_token" in (context.meta or {})
         report = context.session.report_progress if wants_progress else None
+        if self._gateway is not None and run.name in await self._gateway.tools():
+            recorded = await self._gateway.call(run.name, run.arguments, report)
+            params = run.params(**recorded.params())
+            return await self._threads.run("tools/record", params, None)
         return await self._threads.run("tools/call", run.params(**confirmed), report)
 
     async def _refuse(self, run: ToolRun, reason: str) -> CallToolResult:

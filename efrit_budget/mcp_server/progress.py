@@ -1,18 +1,15 @@
 """Report the progress of a tool call to the client."""
 
-from collections.abc import Awaitable, Callable
-
 import anyio
+from mcp.shared.dispatcher import ProgressFnT
 
 from efrit_budget.wire.call import Progress
 
 LOOK_SECONDS = 0.5
 """The seconds between two looks at the progress."""
-Report = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Sends progress, total and message to the client."""
 
 
-async def report_progress(progress: Progress, report: Report) -> None:
+async def report_progress(progress: Progress, report: ProgressFnT) -> None:
     """Report what is new in the progress, until this task is cancelled.
 
     The protocol wants a number that grows with each report; where the work has none, it is that

@@ -2,7 +2,9 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,11 +26,13 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    Tool,
 )
 
 from efrit_budget import __version__
 from efrit_budget.app import Application
 from efrit_budget.mcp_server.calls import Reply, ToolCalls
+from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.instructions import instructions_text
 from efrit_budget.mcp_server.prompts import CONTEXT_PACK, context_pack
 from efrit_budget.mcp_server.resources import Resources
@@ -39,26 +43,45 @@ from efrit_budget.mcp_server.tools import list_tools
 Context = ServerRequestContext[Any]
 Paging = PaginatedRequestParams | None
 
-NAME = "efrit-budget"
+NAME, RECALL = "efrit-budget", "recall_result"
 HOUR_MS = 3_600_000
 """How long clients may keep the list of tools, which never changes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the person asked for on the command line."""
+
+    session: str | None = None
+    """The name of the default session; None for a new one."""
+    structured: bool = False
+    """Whether the facts on results are structured content, too."""
+    project_tools: bool = True
+    """Whether the sidecar's tools are offered; else only `recall_result` is."""
 
 
 class McpServer:
     """Answers the requests of one MCP client by methods of the application."""
 
     def __init__(
-        self, application: Application, root: Path, session: str | None, *, structured: bool
+        self,
+        application: Application,
+        root: Path,
+        options: Options,
+        gateway: Gateway | None = None,
     ) -> None:
         self._application = application
         self._root = root
-        self._sessions = ClientSessions(application, root, session)
+        self._gateway = gateway
+        self._sessions = ClientSessions(application, root, options.session)
         self._resources = Resources(application, self._sessions)
-        self._tools = list_tools(application)
+        own = list_tools(application)
+        self._own = own if options.project_tools else {RECALL: own[RECALL]}
         threads = CallThreads(application)
-        self._calls = ToolCalls(self._sessions, threads, structured=structured)
-        if session is not None:
-            self._sessions.id_of(session)
+        structured = options.structured
+        self._calls = ToolCalls(self._sessions, threads, gateway, structured=structured)
+        if options.session is not None:
+            self._sessions.id_of(options.session)
 
     def protocol_server(self) -> Server[Any]:
         """Return the server of the SDK, which speaks each version of the protocol."""
@@ -66,6 +89,7 @@ class McpServer:
             NAME,
             version=__version__,
             instructions=instructions_text(),
+            lifespan=self._running,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -75,12 +99,23 @@ class McpServer:
             on_get_prompt=self._get_prompt,
         )
 
+    @asynccontextmanager
+    async def _running(self, _server: Server[Any]) -> AsyncIterator[None]:
+        """Run the other servers, if there are any, as long as the connection lasts."""
+        async with nullcontext() if self._gateway is None else self._gateway.running():
+            yield
+
+    async def _tools(self) -> dict[str, Tool]:
+        """Return all offered tools by name."""
+        return self._own | ({} if self._gateway is None else await self._gateway.tools())
+
     async def _list_tools(self, _context: Context, _params: Paging) -> ListToolsResult:
-        return ListToolsResult(tools=list(self._tools.values()), ttl_ms=HOUR_MS)
+        return ListToolsResult(tools=list((await self._tools()).values()), ttl_ms=HOUR_MS)
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> Reply:
-        if params.name not in self._tools:
-            known = ", ".join(self._tools)
+        tools = await self._tools()
+        if params.name not in tools:
+            known = ", ".join(tools)
             raise MCPError(INVALID_PARAMS, f"no tool {params.name!r}; there are: {known}")
         return await self._calls.call(context, params)
 

@@ -6,11 +6,12 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
+from mcp.shared.dispatcher import ProgressFnT
 
 from efrit_budget.app import Application
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import EfritError, JsonObject
-from efrit_budget.mcp_server.progress import Report, report_progress
+from efrit_budget.mcp_server.progress import report_progress
 from efrit_budget.wire.call import Call
 
 Value = TypeVar("Value")
@@ -31,7 +32,7 @@ class CallThreads:
         self._application = application
         self._limiter = anyio.CapacityLimiter(CALLS_AT_ONCE)
 
-    async def run(self, method: str, params: JsonObject, report: Report | None) -> JsonObject:
+    async def run(self, method: str, params: JsonObject, report: ProgressFnT | None) -> JsonObject:
         """Return the reply of a method; cancel its work if the request is cancelled meanwhile."""
         call = Call()
         work = partial(self._reply_or_error, method, params, call)

@@ -9,14 +9,14 @@ from mcp.client import Client
 from mcp_types import ElicitResult, InputRequiredResult
 
 from efrit_budget.app import Application
-from efrit_budget.mcp_server.server import McpServer
+from efrit_budget.mcp_server.server import McpServer, Options
 from tests.mcp.clients import MODERN, Action, Person, converse, text_of
 
 
 @pytest.fixture
 def server(application: Application, project: Path) -> McpServer:
     """An MCP server on an empty project."""
-    return McpServer(application, project, "k7m2", structured=False)
+    return McpServer(application, project, Options("k7m2"))
 
 
 @pytest.fixture

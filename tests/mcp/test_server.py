@@ -15,7 +15,7 @@ from PIL import Image
 
 from efrit_budget.app import Application
 from efrit_budget.errors import EfritError
-from efrit_budget.mcp_server.server import McpServer
+from efrit_budget.mcp_server.server import McpServer, Options
 from tests.mcp.clients import MODERN, Person, converse, fact, text_of, without_footer
 
 
@@ -23,7 +23,7 @@ from tests.mcp.clients import MODERN, Person, converse, fact, text_of, without_f
 def server(application: Application, project: Path) -> McpServer:
     """An MCP server on an empty project."""
     (project / "notes.md").write_text("# Notes\n", encoding="utf-8")
-    return McpServer(application, project, None, structured=False)
+    return McpServer(application, project, Options())
 
 
 def write_lines(project: Path, count: int) -> str:
@@ -96,7 +96,7 @@ def test_a_call_gives_the_same_text_as_by_json_rpc(
 def test_the_facts_can_be_structured_content_too(
     application: Application, project: Path, protocol: str
 ) -> None:
-    server = McpServer(application, project, "k7m2", structured=True)
+    server = McpServer(application, project, Options("k7m2", structured=True))
 
     async def scenario(client: Client) -> None:
         result = await client.call_tool("mem_stats")
@@ -195,14 +195,14 @@ def test_a_named_session_goes_on_where_it_was(application: Application, project:
     opened = application.call("session/open", {"root": str(project), "session_id": "k7m2"})
     call = {"name": "mem_stats", "tool_use_id": "toolu_1", "session_id": opened["session_id"]}
     application.call("tools/call", call)
-    converse(McpServer(application, project, "k7m2", structured=False), MODERN, scenario)
+    converse(McpServer(application, project, Options("k7m2")), MODERN, scenario)
 
 
 def test_a_name_that_no_session_can_have_is_refused_at_once(
     application: Application, project: Path
 ) -> None:
     with pytest.raises(EfritError, match="session_id"):
-        McpServer(application, project, "Not A Name", structured=False)
+        McpServer(application, project, Options("Not A Name"))
 
 
 def test_a_session_whose_budget_is_used_up_begins_again(
@@ -228,7 +228,7 @@ def test_a_session_whose_budget_is_used_up_begins_again(
         assert compactions > 2
         assert texts["0.txt"] in text_of(first)
 
-    converse(McpServer(application, project, "k7m2", structured=False), protocol, scenario)
+    converse(McpServer(application, project, Options("k7m2")), protocol, scenario)
 
 
 # Bad calls

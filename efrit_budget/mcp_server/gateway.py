@@ -1,0 +1,103 @@
+"""The gateway: tools of other servers, whose results are recorded in our ledger."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import Tool, ToolAnnotations
+
+from efrit_budget.errors import JsonObject
+from efrit_budget.mcp_server.bodies import Recorded, own_failure, recorded
+from efrit_budget.mcp_server.child import ChildError, ChildServer
+from efrit_budget.mcp_server.configuration import ServerEntry, check_names
+from efrit_budget.mcp_server.offers import ADDED, Choice, Offer
+from efrit_budget.mcp_server.threads import in_thread
+
+HELP = "tool_help"
+TOOL_HELP = Tool(
+    name=HELP,
+    description=(
+        "Show a tool's whole description and schema by its name; without a name, the servers "
+        "behind this one, with their instructions."
+    ),
+    input_schema={"type": "object", "properties": {"name": {"type": "string"}, **ADDED}},
+    annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+)
+
+
+class Gateway:
+    """Other servers and those of their tools that are offered."""
+
+    def __init__(self, entries: Sequence[ServerEntry], choice: Choice, call_seconds: float) -> None:
+        check_names(entries)
+        self._children = [ChildServer(entry, call_seconds) for entry in entries]
+        self._choice = choice
+        self._listing = anyio.Lock()
+        self._offers: dict[str, Offer] | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Start the servers, and again when they end; stop them at the end of the block."""
+        async with anyio.create_task_group() as group:
+            for child in self._children:
+                group.start_soon(child.keep_running)
+                child.want()
+            yield
+            group.cancel_scope.cancel()
+
+    async def tools(self) -> dict[str, Tool]:
+        """Return the offered tools by name: those of all servers that started, and `tool_help`.
+
+        The list is the same as long as the process lives.
+        """
+        offers = await self._all_offers()
+        return {name: offer.offered for name, offer in offers.items()} | {HELP: TOOL_HELP}
+
+    async def call(self, name: str, arguments: JsonObject, report: ProgressFnT | None) -> Recorded:
+        """Return the result of an offered tool as it is to be recorded."""
+        offers = await self._all_offers()
+        if name == HELP:
+            return self._help(offers, arguments.get("name"))
+        offer = offers[name]
+        try:
+            given = offer.arguments_for_child(arguments)
+            result = await offer.child.call(offer.tool.name, given, report)
+        except ChildError as error:
+            line, _, found = error.message.partition("\n")
+            return own_failure(line, found)
+        return await in_thread(partial(recorded, result))
+
+    async def _all_offers(self) -> dict[str, Offer]:
+        async with self._listing:
+            if self._offers is None:
+                found = [(child, await child.tools()) for child in self._children]
+                self._offers = {}
+                for child, tools in found:
+                    _add(self._offers, self._choice.offers(child, tools))
+            return self._offers
+
+    def _help(self, offers: dict[str, Offer], name: object) -> Recorded:
+        if name is None:
+            return Recorded("\n".join(self._server_lines(offers)))
+        offer = offers.get(str(name))
+        if offer is None:
+            return own_failure(f"there is no tool {str(name)!r}; there are: {', '.join(offers)}")
+        schema = json.dumps(offer.tool.input_schema, indent=1, ensure_ascii=False)
+        return Recorded(f"{name}\n{offer.tool.description or ''}\n{schema}")
+
+    def _server_lines(self, offers: dict[str, Offer]) -> Iterable[str]:
+        for child in self._children:
+            count = sum(offer.child is child for offer in offers.values())
+            state = "runs" if child.runs else f"does not run: {child.problem or 'it has ended'}"
+            yield f"{child.name} {state}, {count} tools offered"
+            if child.instructions:
+                yield child.instructions
+
+
+def _add(offers: dict[str, Offer], added: Iterable[Offer]) -> None:
+    """Add offers by name; one whose name is taken is left out, as calls could not reach both."""
+    for offer in added:
+        offers.setdefault(offer.offered.name, offer)

@@ -1,0 +1,98 @@
+"""Find the items of a JSON text: the elements of its longest list."""
+
+import json
+from collections.abc import Iterator
+from json.decoder import JSONDecoder
+
+BLANKS = " \t\r\n"
+LEAST = 2
+"""The least elements of a list whose elements are items."""
+_decode = JSONDecoder().raw_decode
+
+
+def item_offsets(text: str) -> list[int]:
+    """Return where the elements begin of the list that is the text, or of its longest member.
+
+    Return nothing if the text is not JSON of such a form. An element that stands on a line of its
+    own begins where the line begins.
+    """
+    start = _skip(text, 0)
+    try:
+        if text.startswith("[", start):
+            found, end = _elements(text, start)
+        elif text.startswith("{", start):
+            found, end = _longest_member(text, start)
+        else:
+            return []
+    except (ValueError, RecursionError):
+        return []
+    if len(found) < LEAST or _skip(text, end) != len(text):
+        return []
+    return [_line_start(text, offset) for offset in found]
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the offset of the first character from `at` on that is no blank."""
+    while at < len(text) and text[at] in BLANKS:
+        at += 1
+    return at
+
+
+def _elements(text: str, at: int) -> tuple[list[int], int]:
+    """Return the offsets of the elements of the list at `at`, and the offset behind the list."""
+    found = []
+    at = _skip(text, at + 1)
+    while not text.startswith("]", at):
+        found.append(at)
+        _, at = _decode(text, at)
+        at = _behind_comma(text, at, "]")
+    return found, at + 1
+
+
+def _longest_member(text: str, at: int) -> tuple[list[int], int]:
+    """Return the elements of the longest list among an object's members, and the object's end."""
+    longest: list[int] = []
+    for value in (members := _Members(text, at)):
+        if text.startswith("[", value):
+            found, members.end = _elements(text, value)
+            longest = max(longest, found, key=len)
+        else:
+            _, members.end = _decode(text, value)
+    return longest, members.end
+
+
+class _Members:
+    """The offsets of the values of the object at an offset; `end` is behind the one just read."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.end = at + 1
+        self._text = text
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the offset of each value, then set `end` behind the object."""
+        at = _skip(self._text, self.end)
+        while not self._text.startswith("}", at):
+            if self._text[at : at + 1] != '"':
+                raise json.JSONDecodeError("a name is missing", self._text, at)
+            _, colon = _decode(self._text, at)
+            colon = _skip(self._text, colon)
+            if self._text[colon : colon + 1] != ":":
+                raise json.JSONDecodeError("a colon is missing", self._text, colon)
+            yield _skip(self._text, colon + 1)
+            at = _behind_comma(self._text, self.end, "}")
+        self.end = at + 1
+
+
+def _behind_comma(text: str, at: int, end: str) -> int:
+    """Return the offset of the next element, or of the sign at the end; raise if it is neither."""
+    at = _skip(text, at)
+    if text.startswith(",", at):
+        return _skip(text, at + 1)
+    if not text.startswith(end, at):
+        raise json.JSONDecodeError("a comma is missing", text, at)
+    return at
+
+
+def _line_start(text: str, offset: int) -> int:
+    begin = text.rfind("\n", 0, offset) + 1
+    return begin if begin and text[begin:offset].isspace() else offset
