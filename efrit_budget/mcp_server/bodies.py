@@ -33,6 +33,8 @@ class Recorded:
     items: Sequence[int] = ()
     images: Sequence[str] = ()
     own_lines: Sequence[int] = ()
+    ending: str | None = None
+    """`denied` if the call was not run."""
 
     def params(self) -> JsonObject:
         """Return the params of `tools/record` for this result."""
@@ -42,11 +44,13 @@ class Recorded:
             "items": list(self.items),
             "images": list(self.images),
             "own_lines": list(self.own_lines),
+            "ending": self.ending,
+            "message": self.text if self.own_lines else None,
         }
 
 
 def own_failure(line: str, found: str = "") -> Recorded:
-    """Return the result of a call that failed, in a line of ours and lines that were found."""
+    """Return the result of a call that failed: a line of ours, and the text that was found."""
     text = f"{line}\n{found}" if found else line
     return Recorded(text, is_error=True, own_lines=(0,))
 

@@ -3,18 +3,16 @@
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 
 import anyio
 from mcp.shared.dispatcher import ProgressFnT
-from mcp_types import Tool, ToolAnnotations
+from mcp_types import CallToolResult, Tool, ToolAnnotations
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.mcp_server.bodies import Recorded, own_failure, recorded
+from efrit_budget.mcp_server.bodies import Recorded, own_failure
 from efrit_budget.mcp_server.child import ChildError, ChildServer
 from efrit_budget.mcp_server.configuration import ServerEntry, check_names
 from efrit_budget.mcp_server.offers import ADDED, Choice, Offer
-from efrit_budget.mcp_server.threads import in_thread
 
 HELP = "tool_help"
 TOOL_HELP = Tool(
@@ -56,19 +54,20 @@ class Gateway:
         offers = await self._all_offers()
         return {name: offer.offered for name, offer in offers.items()} | {HELP: TOOL_HELP}
 
-    async def call(self, name: str, arguments: JsonObject, report: ProgressFnT | None) -> Recorded:
-        """Return the result of an offered tool as it is to be recorded."""
+    async def call(
+        self, name: str, arguments: JsonObject, report: ProgressFnT | None
+    ) -> CallToolResult | Recorded:
+        """Return the reply of an offered tool, or what is to be recorded without one."""
         offers = await self._all_offers()
         if name == HELP:
             return self._help(offers, arguments.get("name"))
         offer = offers[name]
         try:
             given = offer.arguments_for_child(arguments)
-            result = await offer.child.call(offer.tool.name, given, report)
+            return await offer.child.call(offer.tool.name, given, report)
         except ChildError as error:
             line, _, found = error.message.partition("\n")
             return own_failure(line, found)
-        return await in_thread(partial(recorded, result))
 
     async def _all_offers(self) -> dict[str, Offer]:
         async with self._listing:

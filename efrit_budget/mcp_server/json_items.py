@@ -94,5 +94,8 @@ def _behind_comma(text: str, at: int, end: str) -> int:
 
 
 def _line_start(text: str, offset: int) -> int:
-    begin = text.rfind("\n", 0, offset) + 1
-    return begin if begin and text[begin:offset].isspace() else offset
+    """Return where the line begins if only blanks stand before `offset` in it, else `offset`."""
+    begin = offset
+    while begin and text[begin - 1] in " \t":
+        begin -= 1
+    return begin if text[begin - 1 : begin] == "\n" else offset

@@ -1,5 +1,6 @@
 """The MCP server on standard input and output."""
 
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -37,7 +38,7 @@ from efrit_budget.mcp_server.instructions import instructions_text
 from efrit_budget.mcp_server.prompts import CONTEXT_PACK, context_pack
 from efrit_budget.mcp_server.resources import Resources
 from efrit_budget.mcp_server.sessions import ClientSessions
-from efrit_budget.mcp_server.threads import CallThreads, in_thread
+from efrit_budget.mcp_server.threads import in_thread
 from efrit_budget.mcp_server.tools import list_tools
 
 Context = ServerRequestContext[Any]
@@ -77,9 +78,8 @@ class McpServer:
         self._resources = Resources(application, self._sessions)
         own = list_tools(application)
         self._own = own if options.project_tools else {RECALL: own[RECALL]}
-        threads = CallThreads(application)
         structured = options.structured
-        self._calls = ToolCalls(self._sessions, threads, gateway, structured=structured)
+        self._calls = ToolCalls(application, self._sessions, gateway, structured=structured)
         if options.session is not None:
             self._sessions.id_of(options.session)
 
@@ -148,6 +148,7 @@ async def serve(server: McpServer, end: Callable[[], None]) -> None:
     """Serve over standard input and output until the input ends, or a signal ends the process."""
     protocol_server = server.protocol_server()
     options = protocol_server.create_initialization_options()
+    gc.freeze()  # what is loaded stays, so no collection in a call has to look at it
     async with anyio.create_task_group() as group:
         group.start_soon(_end_on_signal, end)
         async with stdio_server() as (received, sent):

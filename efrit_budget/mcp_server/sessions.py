@@ -34,6 +34,10 @@ class ClientSessions:
                 self._opened[name] = opened["session_id"]
             return self._opened[name]
 
+    def opened(self, name: str | None) -> str | None:
+        """Return the id of the session with this name if it is open, without waiting."""
+        return self._opened.get(name or self._name)
+
     def compact_if_full(self, session_id: str) -> bool:
         """Evict all results of a session if its budget is nearly used up; return whether it was.
 

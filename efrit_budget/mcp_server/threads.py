@@ -1,16 +1,15 @@
-"""Call methods in threads, so that the connection is served meanwhile."""
+"""Run work in threads, so that the connection is served meanwhile."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 from mcp.shared.dispatcher import ProgressFnT
 
-from efrit_budget.app import Application
 from efrit_budget.cancellation import Cancellation
-from efrit_budget.errors import EfritError, JsonObject
+from efrit_budget.errors import EfritError
 from efrit_budget.mcp_server.progress import report_progress
 from efrit_budget.wire.call import Call
 
@@ -28,31 +27,30 @@ async def in_thread(work: Callable[[], Value]) -> Value:
 class CallThreads:
     """Threads that run tool calls, which can be cancelled and report their progress."""
 
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(CALLS_AT_ONCE)
 
-    async def run(self, method: str, params: JsonObject, report: ProgressFnT | None) -> JsonObject:
-        """Return the reply of a method; cancel its work if the request is cancelled meanwhile."""
+    async def run(self, work: Callable[[Call], Value], report: ProgressFnT | None = None) -> Value:
+        """Return what `work` returns; cancel it if the request is cancelled meanwhile."""
         call = Call()
-        work = partial(self._reply_or_error, method, params, call)
+        in_hand = partial(_value_or_error, work, call)
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_afterwards, call.cancellation)
             if report is not None:
                 group.start_soon(report_progress, call.progress, report)
-            reply: Any = await anyio.to_thread.run_sync(work, limiter=self._limiter)
+            value = await anyio.to_thread.run_sync(in_hand, limiter=self._limiter)
             group.cancel_scope.cancel()
-        if isinstance(reply, EfritError):
-            raise reply
-        envelope: JsonObject = reply
-        return envelope
+        if isinstance(value, EfritError):
+            raise value
+        return value
 
-    def _reply_or_error(self, method: str, params: JsonObject, call: Call) -> Any:
-        """Return the reply, or the error, which a task group would wrap if it was raised."""
-        try:
-            return self._application.call(method, params, call)
-        except EfritError as error:
-            return error
+
+def _value_or_error(work: Callable[[Call], Value], call: Call) -> Value | EfritError:
+    """Return the value, or the error, which a task group would wrap if it was raised."""
+    try:
+        return work(call)
+    except EfritError as error:
+        return error
 
 
 async def _cancel_afterwards(cancellation: Cancellation) -> None:
