@@ -100,12 +100,19 @@ def _gateway(arguments: argparse.Namespace) -> "Gateway | None":
     """Return the gateway to the other servers, or None if none is named."""
     if not arguments.others and arguments.servers is None:
         return None
+    from efrit_budget.errors import EfritError
+    from efrit_budget.mcp_server.child import BEHIND
     from efrit_budget.mcp_server.configuration import entries_in, entry_of
     from efrit_budget.mcp_server.gateway import Gateway
     from efrit_budget.mcp_server.offers import Choice
 
+    if BEHIND in os.environ:
+        raise EfritError("another gateway starts this one; take it out of the servers there")
     entries = [entry_of(text) for text in arguments.others]
     if arguments.servers is not None:
-        entries += entries_in(arguments.servers, os.environ)
+        started, left_out = entries_in(arguments.servers, os.environ)
+        entries += started
+        for name in left_out:
+            complain(f"{arguments.servers}: {name} is left out, since no command starts it")
     choice = Choice(arguments.allow, arguments.deny, arguments.short)
     return Gateway(entries, choice, arguments.timeout)

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 START_SECONDS = 120
 """How long a server may take to start; npx and its like install one at the first start."""
+BEHIND = "BEHIND_EFRIT_BUDGET"
+"""The variable by which a gateway knows that it is behind another one."""
 MOST_PAGES = 100
 """The most pages of a list of tools that are read."""
 
@@ -139,7 +141,7 @@ class ChildServer:
         parameters = StdioServerParameters(
             command=self._entry.command,
             args=list(self._entry.args),
-            env=dict(self._entry.env),
+            env={**self._entry.env, BEHIND: "1"},
             cwd=self._entry.cwd,
         )
         ended = anyio.Event()

@@ -40,7 +40,6 @@ class _Entry(BaseModel):
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
     cwd: str | None = None
-    url: str | None = None
 
 
 class _File(BaseModel):
@@ -61,15 +60,20 @@ def entry_of(text: str) -> ServerEntry:
     return ServerEntry(_checked_name(name), words[0], words[1:])
 
 
-def entries_in(file: Path, environment: Mapping[str, str]) -> list[ServerEntry]:
-    """Return the servers of a `.mcp.json`, with variables of the environment put in."""
+def entries_in(file: Path, environment: Mapping[str, str]) -> tuple[list[ServerEntry], list[str]]:
+    """Return the servers of a `.mcp.json`, and the names of those that no command starts.
+
+    Variables of the environment are put in where the file names them.
+    """
     try:
         found = _File.model_validate_json(file.read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from error
     except ValidationError as error:
         raise ConfigurationError(f"{file}: {invalid_params(error.errors()).message}") from error
-    return [_read_entry(file, *named, environment) for named in found.mcpServers.items()]
+    started = {name: entry for name, entry in found.mcpServers.items() if entry.command}
+    entries = [_read_entry(file, *named, environment) for named in started.items()]
+    return entries, [name for name in found.mcpServers if name not in started]
 
 
 def check_names(entries: Sequence[ServerEntry]) -> None:
@@ -83,12 +87,6 @@ def check_names(entries: Sequence[ServerEntry]) -> None:
 def _read_entry(
     file: Path, name: str, entry: _Entry, environment: Mapping[str, str]
 ) -> ServerEntry:
-    if not entry.command:
-        kind = "has a url" if entry.url else "has no command"
-        raise ConfigurationError(
-            f"{file}: the server {name} {kind}; only servers that a command starts can be used"
-        )
-
     def put_in(match: re.Match[str]) -> str:
         value: str | None = environment.get(match[1], match[2])
         if value is None:

@@ -36,7 +36,7 @@ class Offer:
 
     def arguments_for_child(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments of a call without those that we added."""
-        theirs = self.tool.input_schema.get("properties", {})
+        theirs = properties_of(self.tool.input_schema)
         return {
             name: value for name, value in arguments.items() if name not in ADDED or name in theirs
         }
@@ -67,13 +67,19 @@ class Choice:
         schema = tool.input_schema
         if self.short:
             description, schema = first_sentence(description), short_schema(schema)
-        properties = {**ADDED, **schema.get("properties", {})}
+        properties = {**ADDED, **properties_of(schema)}
         return Tool(
             name=name,
             description=description,
             input_schema={**schema, "type": "object", "properties": properties},
             annotations=tool.annotations,
         )
+
+
+def properties_of(schema: JsonObject) -> JsonObject:
+    """Return the arguments in a schema, none if what another server wrote there is no object."""
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def offered_name(server: str, tool: str) -> str:

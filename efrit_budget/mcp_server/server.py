@@ -149,16 +149,17 @@ async def serve(server: McpServer, end: Callable[[], None]) -> None:
     protocol_server = server.protocol_server()
     options = protocol_server.create_initialization_options()
     gc.freeze()  # what is loaded stays, so no collection in a call has to look at it
-    async with anyio.create_task_group() as group:
-        group.start_soon(_end_on_signal, end)
-        async with stdio_server() as (received, sent):
+    async with anyio.create_task_group() as group, stdio_server() as (received, sent):
+        with anyio.CancelScope() as connection:
+            group.start_soon(_cancel_on_signal, connection)
             await protocol_server.run(received, sent, options)
+        if connection.cancelled_caught:
+            end()
+            os._exit(0)  # the thread that reads standard input cannot be woken
         group.cancel_scope.cancel()
 
 
-async def _end_on_signal(end: Callable[[], None]) -> None:
-    """Call `end` and leave at once: the thread that reads standard input cannot be woken."""
+async def _cancel_on_signal(connection: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
-            end()
-            os._exit(0)
+            connection.cancel()

@@ -1,6 +1,6 @@
 """A small MCP server without the SDK, whose tools reply in many forms.
 
-`python fake_server.py [FILE]` adds a line to FILE at each start.
+`python fake_server.py [FILE]` adds a line to FILE at each start and each cancelled request.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -128,22 +129,34 @@ def reply(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def main() -> None:
-    """Answer requests until the input ends."""
+def note(event: str) -> None:
+    """Add a line to the file of the command line."""
     for file in sys.argv[1:]:
         with Path(file).open("a", encoding="utf-8") as lines:
-            lines.write("started\n")
+            lines.write(f"{event}\n")
+
+
+def answer(request: dict[str, Any]) -> None:
+    """Print the reply to a request."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+    result = reply(request["method"], request.get("params", {}))
+    if result is None:
+        message["error"] = {"code": -32601, "message": "Method not found"}
+    else:
+        message["result"] = result
+    sys.stdout.write(f"{json.dumps(message)}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Answer requests, each in a thread, until the input ends."""
+    note("started")
     for line in sys.stdin:
         request = json.loads(line)
-        if "id" not in request:
-            continue
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
-        result = reply(request["method"], request.get("params", {}))
-        if result is None:
-            message["error"] = {"code": -32601, "message": "Method not found"}
-        else:
-            message["result"] = result
-        print(json.dumps(message), flush=True)
+        if "id" in request:
+            threading.Thread(target=answer, args=[request], daemon=True).start()
+        elif request["method"] == "notifications/cancelled":
+            note("cancelled")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp.client import Client
 from mcp_types import CallToolResult, ImageContent
 
 from efrit_budget.app import Application
+from efrit_budget.mcp_server.child import BEHIND
 from efrit_budget.mcp_server.configuration import entry_of
 from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.offers import Choice
@@ -298,6 +300,22 @@ def test_a_call_that_takes_too_long_is_told(
     converse(behind(application, project, starts, seconds=0.5), MODERN, scenario)
 
 
+def test_a_cancelled_call_is_cancelled_in_the_server(
+    server: McpServer, protocol: str, starts: Path
+) -> None:
+    async def scenario(client: Client) -> None:
+        await client.list_tools()
+        with anyio.move_on_after(1) as scope:
+            await client.call_tool("fake__wait", {"seconds": 600})
+        assert scope.cancelled_caught
+        result = await client.call_tool("fake__count", {"upto": 3})
+        assert not result.is_error
+        while "cancelled" not in starts.read_text(encoding="utf-8"):
+            await anyio.sleep(0.05)
+
+    converse(server, protocol, scenario)
+
+
 def test_a_server_that_cannot_be_started_costs_only_its_own_tools(
     application: Application, project: Path, starts: Path
 ) -> None:
@@ -322,7 +340,7 @@ def test_a_server_gets_no_key_of_ours(server: McpServer, monkeypatch: pytest.Mon
 
     async def scenario(client: Client) -> None:
         variables = json.loads(without_footer(text_of(await client.call_tool("fake__environment"))))
-        ours = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
+        ours = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE", BEHIND}
         assert variables.keys() <= ours
 
     converse(server, MODERN, scenario)
