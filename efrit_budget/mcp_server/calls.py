@@ -13,7 +13,7 @@ from efrit_budget.app import Application
 from efrit_budget.errors import EfritError, JsonObject
 from efrit_budget.mcp_server.bodies import Recorded, own_failure, recorded
 from efrit_budget.mcp_server.gateway import Gateway
-from efrit_budget.mcp_server.questions import Answer, answer_in, ask, can_ask
+from efrit_budget.mcp_server.questions import Answer, answer_in, ask, can_ask, refusal
 from efrit_budget.mcp_server.replies import problem, reply_of
 from efrit_budget.mcp_server.sessions import ClientSessions
 from efrit_budget.mcp_server.threads import CallThreads, in_thread
@@ -27,7 +27,6 @@ COMPACTED = (
     " recall_result brings any of them back by its handle."
 )
 NOBODY = "it needs the person's consent, and this client cannot ask (it has no elicitation)"
-DECLINED = "the person said no"
 
 
 @dataclass(frozen=True)
@@ -99,19 +98,19 @@ class ToolCalls:
 
     async def _run(self, context: Context, run: ToolRun, answer: Answer | None) -> Reply:
         """Run a call, with the person's answer if there is one; ask the question if it has one."""
-        if answer is not None and not answer.agrees:
-            return await self._refuse(run, DECLINED)
+        if answer is not None and (reason := refusal(answer.action)):
+            return await self._refuse(run, reason)
         confirmed = {} if answer is None else {"confirm_id": answer.confirm_id}
         delivery = await self._deliver(context, run, confirmed)
         if delivery.envelope["status"] == "needs_confirmation":
             confirm = delivery.envelope["confirm"]
             if not can_ask(context):
                 return await self._refuse(run, f"{NOBODY}: {confirm['question']}")
-            agrees = await ask(context, run.tool_use_id, confirm)
-            if isinstance(agrees, InputRequiredResult):
-                return agrees
-            if not agrees:
-                return await self._refuse(run, DECLINED)
+            action = await ask(context, run.tool_use_id, confirm)
+            if isinstance(action, InputRequiredResult):
+                return action
+            if reason := refusal(action):
+                return await self._refuse(run, reason)
             delivery = await self._deliver(context, run, {"confirm_id": confirm["id"]})
         return self._reply(run, delivery)
 

@@ -33,7 +33,14 @@ class Answer:
     tool_use_id: str
     confirm_id: str
     """The id of the question; the sidecar checks that it belongs to this very call."""
-    agrees: bool
+    action: str
+
+
+def refusal(action: str) -> str | None:
+    """Return why a call does not run after this answer, or None if the person agrees."""
+    if action == "accept":
+        return None
+    return "the person said no" if action == "decline" else "the question was left unanswered"
 
 
 def answer_in(params: CallToolRequestParams) -> Answer | None:
@@ -42,7 +49,7 @@ def answer_in(params: CallToolRequestParams) -> Answer | None:
     given = (params.input_responses or {}).get(NAME)
     if state is None or not isinstance(given, ElicitResult):
         return None
-    return Answer(state[1], state[2], given.action == "accept")
+    return Answer(state[1], state[2], given.action)
 
 
 def can_ask(context: ServerRequestContext[Any]) -> bool:
@@ -54,12 +61,12 @@ def can_ask(context: ServerRequestContext[Any]) -> bool:
 
 async def ask(
     context: ServerRequestContext[Any], tool_use_id: str, confirm: JsonObject
-) -> bool | InputRequiredResult:
-    """Return whether the person agrees, or the reply that has the client ask and call again."""
+) -> str | InputRequiredResult:
+    """Return the person's answer, or the reply that has the client ask and call again."""
     question: str = confirm["question"]
     if context.session.can_send_request:
         result = await context.session.elicit_form(question, FORM, context.request_id)
-        return result.action == "accept"
+        return result.action
     request = ElicitRequest(params=ElicitRequestFormParams(message=question, requested_schema=FORM))
     state = f"{tool_use_id}:{confirm['id']}"
     return InputRequiredResult(input_requests={NAME: request}, request_state=state)

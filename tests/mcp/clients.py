@@ -40,6 +40,13 @@ def text_of(result: CallToolResult) -> str:
     return "\n".join(block.text for block in blocks)
 
 
+def delivered(result: CallToolResult) -> str:
+    """Return the text that was delivered, without a note before it and without its footer."""
+    block = result.content[-1]
+    assert isinstance(block, TextContent)
+    return without_footer(block.text)
+
+
 def without_footer(text: str) -> str:
     """Return a delivered text without its footer, which it must have."""
     found = FOOTER.search(text)
