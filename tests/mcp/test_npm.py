@@ -15,7 +15,6 @@ import anyio
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
-from mcp_types import Tool
 
 from efrit_budget.app import Application
 from efrit_budget.budget.estimate import estimate
@@ -23,7 +22,7 @@ from efrit_budget.mcp_server.configuration import entry_of
 from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.offers import Choice
 from efrit_budget.mcp_server.server import McpServer, Options
-from tests.mcp import fake_server
+from tests.mcp import example_session, fake_server
 from tests.mcp.clients import MODERN, TIMEOUT, converse, delivered, fact, text_of
 from tests.servers.processes import environment_of
 from tests.sidecar import PROGRAM
@@ -132,13 +131,6 @@ def behind(
     return McpServer(application, project, Options("k7m2", project_tools=False), gateway)
 
 
-def tokens_of(tools: list[Tool]) -> int:
-    """Return the estimate of tools as a model is sent them."""
-    return estimate(
-        json.dumps([[tool.name, tool.description, tool.input_schema] for tool in tools])
-    )
-
-
 async def page_through(client: Client, tool: str, most: int, **arguments: Any) -> list[str]:
     """Call a tool, check that no page passes its allowance, and return the pages."""
     result = await client.call_tool(tool, {**arguments, "max_tokens": most})
@@ -165,7 +157,7 @@ def test_files_come_through_whole_and_within_the_allowance(
 ) -> None:
     text = "".join(f"line {number} of a file that npm's server reads\n" for number in range(5_000))
     (project / "long.txt").write_text(text, encoding="utf-8")
-    command = [*program(node, "server-filesystem", "dist/index.js"), str(project)]
+    command = example_session.filesystem_server(project)
     path = str(project / "long.txt")
 
     async def scenario(client: Client) -> None:
@@ -185,18 +177,16 @@ def test_files_come_through_whole_and_within_the_allowance(
     converse(behind(application, project, "files", command), MODERN, scenario)
 
 
-def test_short_tools_of_a_real_server_cost_less(
-    node: Path, project: Path, application: Application
-) -> None:
-    command = [*program(node, "server-filesystem", "dist/index.js"), str(project)]
-    sizes: list[int] = []
-
-    async def scenario(client: Client) -> None:
-        sizes.append(tokens_of((await client.list_tools()).tools))
-
-    converse(behind(application, project, "files", command), MODERN, scenario)
-    converse(behind(application, project, "files", command, short=True), MODERN, scenario)
-    assert sizes[1] < sizes[0] * 0.7
+def test_a_session_costs_less_behind_the_gateway(project: Path) -> None:
+    for number in range(300):
+        (project / f"file-{number}.py").write_text("pass\n", encoding="utf-8")
+    (project / "docs").mkdir()
+    lines = "".join(f"line {number} of the protocol\n" for number in range(5_000))
+    (project / example_session.READ).write_text(lines, encoding="utf-8")
+    alone = dict(example_session.without_gateway(project))
+    behind_us = dict(example_session.with_gateway(project, short=True))
+    assert behind_us["schemas of the tools"] < alone["schemas of the tools"]
+    assert sum(behind_us.values()) * 3 < sum(alone.values())
 
 
 def test_every_tool_of_a_real_server_gives_what_it_gives_without_us(

@@ -1,0 +1,119 @@
+"""A session with npm's filesystem server, with the gateway before it and without.
+
+`python -m tests.mcp.example_session` prints the table of `docs/gateway.md`, for this checkout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import anyio
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp_types import Tool
+
+from efrit_budget.app import open_application
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.mcp_server.configuration import entry_of
+from efrit_budget.mcp_server.gateway import Gateway
+from efrit_budget.mcp_server.offers import Choice
+from efrit_budget.mcp_server.server import McpServer, Options
+from efrit_budget.settings.load import load
+from tests.emacs.batch import ROOT
+from tests.mcp.clients import TIMEOUT, converse, text_of
+from tests.servers.processes import environment_of
+
+Rows = list[tuple[str, int]]
+"""What enters the window, and its tokens."""
+READ = "docs/protocol.md"
+
+
+@contextmanager
+def checkout() -> Iterator[Path]:
+    """Yield a copy of the files of the latest commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        packed = subprocess.check_output(["git", "archive", "HEAD"], cwd=ROOT)
+        subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
+        yield Path(folder)
+
+
+def filesystem_server(project: Path) -> list[str]:
+    """Return the command that starts npm's filesystem server on a folder."""
+    place = environment_of("mcp")
+    package = place / "node_modules" / "@modelcontextprotocol" / "server-filesystem"
+    return [str(place / "bin" / "node"), str(package / "dist" / "index.js"), str(project)]
+
+
+def tokens_of(tools: list[Tool]) -> int:
+    """Return the tokens of the schemas of tools as a model is sent them."""
+    parts = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        for tool in tools
+    ]
+    return estimate(json.dumps(parts))
+
+
+async def play(client: Client, prefix: str, project: Path) -> Rows:
+    """Look at the tree, read a long file, search, and read the file again."""
+    tree = ("directory_tree", {"path": str(project)})
+    read = ("read_text_file", {"path": str(project / READ)})
+    found = ("search_files", {"path": str(project), "pattern": "**/*.py"})
+    rows = [("schemas of the tools", tokens_of((await client.list_tools()).tools))]
+    for name, arguments in (tree, read, found, read):
+        result = await client.call_tool(f"{prefix}{name}", arguments)
+        rows.append((f"`{name}`", estimate(text_of(result))))
+    return rows
+
+
+def without_gateway(project: Path) -> Rows:
+    """Play the session with the server alone."""
+    command, *args = filesystem_server(project)
+    rows: list[Rows] = []
+
+    async def run() -> None:
+        server = StdioServerParameters(command=command, args=args)
+        with anyio.fail_after(TIMEOUT):
+            async with Client(server) as client:
+                rows.append(await play(client, "", project))
+
+    anyio.run(run)
+    return rows[0]
+
+
+def with_gateway(project: Path, *, short: bool) -> Rows:
+    """Play the session with the server behind the gateway."""
+    command = shlex.join(filesystem_server(project))
+    gateway = Gateway([entry_of(f"files={command}")], Choice(short=short), TIMEOUT)
+    rows: list[Rows] = []
+
+    async def scenario(client: Client) -> None:
+        rows.append(await play(client, "files__", project))
+
+    with closing(open_application(load())) as application:
+        server = McpServer(application, project, Options(project_tools=False), gateway)
+        converse(server, "auto", scenario)
+    return rows[0]
+
+
+def main() -> None:
+    """Print the table."""
+    with checkout() as project, tempfile.TemporaryDirectory() as home:
+        os.environ["EFRIT_BUDGET_HOME"] = home
+        played = [without_gateway(project)]
+        played += [with_gateway(project, short=short) for short in (False, True)]
+    print("| | alone | gateway | gateway, `--short` |\n|---|---:|---:|---:|")
+    for rows in zip(*played, strict=True):
+        print(f"| {rows[0][0]} | {' | '.join(f'{tokens:,}' for _, tokens in rows)} |")
+    sums = (sum(tokens for _, tokens in rows) for rows in played)
+    print(f"| all | {' | '.join(f'{tokens:,}' for tokens in sums)} |")
+
+
+if __name__ == "__main__":
+    main()
