@@ -278,3 +278,30 @@ def test_without_turns_a_recalled_result_comes_in_full_each_time(client: Client)
     recalled = [client.call("tools/call", tool_use_id=f"recall{n}", **recall) for n in (1, 2)]
     assert again["text"].startswith("§ Same as r1, which is in the window in full.")
     assert all(one["text"].splitlines()[:-1] == first["text"].splitlines()[:-1] for one in recalled)
+
+
+def test_a_repeated_long_result_is_a_line_whatever_the_lengths_of_footers(
+    open_client: OpenClient,
+) -> None:
+    """Pages of one text end at different places when other results came before."""
+    client = open_client(total=1_000_000)
+    for number in range(12):
+        client.record(f"before{number}", words(50 + 37 * number, seed=number))
+        text = words(40_000, seed=100 + number)
+        first = client.record(f"first{number}", text)
+        again = client.record(f"again{number}", text)
+        assert again["text"].startswith(f"§ Same as {first['handle']}, which is in the window")
+        assert place(again) <= place(first)
+
+
+def place(envelope: dict[str, Any]) -> int:
+    """Return the offset at which an envelope's continuation token goes on."""
+    token: str = envelope["data"]["continuation_token"]
+    return int(token.partition(":")[2].partition("-")[0])
+
+
+def test_a_page_that_shows_much_more_than_the_one_before_is_shown(client: Client) -> None:
+    text = words(40_000)
+    small = client.record("use1", text, arguments={"max_tokens": 1_000})
+    large = client.record("use2", text)
+    assert large["tokens"] > 3 * small["tokens"]
