@@ -77,7 +77,8 @@ class ToolCalls:
     async def call(self, context: Context, params: CallToolRequestParams) -> Reply:
         """Run a call and return its reply; return what is wrong with it as an error."""
         arguments = dict(params.arguments or {})
-        name = arguments.pop("session", None)
+        is_theirs = self._gateway is not None and self._gateway.has_own_session(params.name)
+        name = None if is_theirs else arguments.pop("session", None)
         if not isinstance(name, str | None):
             return problem("session: the name of a session is a text, such as k7m2")
         try:

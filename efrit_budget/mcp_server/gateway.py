@@ -12,7 +12,7 @@ from efrit_budget.errors import JsonObject
 from efrit_budget.mcp_server.bodies import Recorded, own_failure
 from efrit_budget.mcp_server.child import ChildError, ChildServer
 from efrit_budget.mcp_server.configuration import ServerEntry, check_names
-from efrit_budget.mcp_server.offers import ADDED, Choice, Offer
+from efrit_budget.mcp_server.offers import ADDED, Choice, Offer, properties_of
 
 HELP = "tool_help"
 TOOL_HELP = Tool(
@@ -68,6 +68,11 @@ class Gateway:
         except ChildError as error:
             line, _, found = error.message.partition("\n")
             return own_failure(line, found)
+
+    def has_own_session(self, name: str) -> bool:
+        """Return whether a tool that was listed has an argument `session` of its own."""
+        offer = (self._offers or {}).get(name)
+        return offer is not None and "session" in properties_of(offer.tool.input_schema)
 
     async def _all_offers(self) -> dict[str, Offer]:
         async with self._listing:

@@ -86,6 +86,11 @@ def count(upto: int, notes: str = "") -> dict[str, Any]:
     return text(" ".join(map(str, range(upto))) + notes)
 
 
+def login(session: int) -> dict[str, Any]:
+    """Return the session, which is an argument of this tool's own."""
+    return text(f"session {session}")
+
+
 def environment() -> dict[str, Any]:
     """Return the variables of the environment."""
     return text(json.dumps(dict(os.environ)))
@@ -97,6 +102,7 @@ TOOLS: dict[str, Callable[..., dict[str, Any]]] = {
     "wait": wait,
     "count": count,
     "environment": environment,
+    "login": login,
     "odd.name/here": count,
 }
 
@@ -109,6 +115,8 @@ def listed() -> Iterable[dict[str, Any]]:
         schema: dict[str, Any] = {"type": "object", "properties": {}}
         if name == "count":
             schema = {"type": "object", "properties": properties, "required": ["upto"]}
+        if name == "login":
+            schema = {"type": "object", "properties": {"session": {"type": "integer"}}}
         yield {"name": name, "description": LONG_DESCRIPTION, "inputSchema": schema}
 
 

@@ -85,7 +85,7 @@ def test_its_tools_are_listed_with_ours_for_recalling_and_for_help(
         assert names[0] == "recall_result"
         assert names[1:] == [
             *("fake__forms", "fake__die", "fake__wait", "fake__count", "fake__environment"),
-            *("fake__odd_name_here", "tool_help"),
+            *("fake__login", "fake__odd_name_here", "tool_help"),
         ]
         (counting,) = (tool for tool in listed.tools if tool.name == "fake__count")
         assert counting.description == fake_server.LONG_DESCRIPTION
@@ -104,6 +104,20 @@ def test_a_tool_with_other_signs_in_its_name_can_be_called(
     async def scenario(client: Client) -> None:
         result = await client.call_tool("fake__odd_name_here", {"upto": 3})
         assert without_footer(text_of(result)) == "0 1 2"
+
+    converse(server, protocol, scenario)
+
+
+def test_an_argument_of_the_tool_s_own_is_passed_on_whatever_its_name(
+    server: McpServer, protocol: str
+) -> None:
+    async def scenario(client: Client) -> None:
+        result = await client.call_tool("fake__login", {"session": 7})
+        assert without_footer(text_of(result)) == "session 7"
+        assert fact(result, "session") == SESSION
+        counted = await client.call_tool("fake__count", {"upto": 2, "session": "apart"})
+        assert without_footer(text_of(counted)) == "0 1"
+        assert fact(counted, "session") == "apart"
 
     converse(server, protocol, scenario)
 
@@ -145,7 +159,7 @@ def test_short_descriptions_are_shown_whole_by_tool_help(
 def test_tool_help_names_the_servers_and_what_they_instruct(server: McpServer) -> None:
     async def scenario(client: Client) -> None:
         shown = without_footer(text_of(await client.call_tool("tool_help")))
-        assert shown == "fake runs, 6 tools offered\nCount upwards."
+        assert shown == "fake runs, 7 tools offered\nCount upwards."
         unknown = await client.call_tool("tool_help", {"name": "nosuch"})
         assert unknown.is_error
         assert "there is no tool 'nosuch'; there are: fake__forms" in text_of(unknown)
