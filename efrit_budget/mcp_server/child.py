@@ -36,7 +36,10 @@ MOST_PAGES = 100
 
 
 class ChildError(EfritError):
-    """Another server does not run, or did not reply; the message says what that means."""
+    """Another server does not run, or did not reply.
+
+    The first line of the message says what that means; the rest is the server's own text.
+    """
 
 
 class ChildServer:
@@ -56,9 +59,13 @@ class ChildServer:
         """Set once the start that is wanted or under way has succeeded or failed."""
 
     @property
-    def runs(self) -> bool:
-        """True if the server runs."""
-        return self._client is not None
+    def state(self) -> str:
+        """The state of the server, in words to put behind its name."""
+        if self._client is not None:
+            return "runs"
+        if self._start is not None:
+            return "is starting"
+        return f"does not run: {self.problem or 'it has ended'}"
 
     async def keep_running(self) -> None:
         """Start the server each time it is wanted, until this task is cancelled."""
@@ -67,9 +74,10 @@ class ChildServer:
             self._wanted, start = anyio.Event(), self.want()
             try:
                 await self._run()
-            except Exception as error:
-                log.warning("the MCP server %s failed", self.name, exc_info=error)
-                self.problem = _innermost(error)
+            except Exception as error:  # noqa: BLE001  another server never ends ours
+                cause = _innermost(error)
+                log.warning("the MCP server %s failed: %s", self.name, type(cause).__name__)
+                self.problem = str(cause) or type(cause).__name__
             finally:
                 self._client = None
                 self._settle(start)
@@ -112,11 +120,12 @@ class ChildServer:
                 progress_callback=report,
             )
         except MCPError as error:
-            raise ChildError(self._explain(tool, error)) from error
+            raise ChildError(self._explain(error)) from error
         except ValidationError as error:
             raise ChildError(f"the server {self.name} sent a reply that is not valid") from error
 
-    def _explain(self, tool: str, error: MCPError) -> str:
+    def _explain(self, error: MCPError) -> str:
+        """Return what an error means in a line of ours, and below it what the server says."""
         if error.code == CONNECTION_CLOSED:
             return (
                 f"the server {self.name} ended during this call; it may have done all, some or none"
@@ -124,8 +133,8 @@ class ChildServer:
             )
         if error.code == REQUEST_TIMEOUT:
             return (
-                f"{tool} of the server {self.name} did not reply within {self._call_seconds:g} s,"
-                " the time limit, and was told to stop"
+                f"the server {self.name} did not reply within {self._call_seconds:g} s, the time"
+                " limit, and was told to stop"
             )
         return f"the server {self.name} refused the call (error {error.code}):\n{error.message}"
 
@@ -133,7 +142,7 @@ class ChildServer:
         if self._client is None:
             await self.want().wait()
         if self._client is None:
-            raise ChildError(f"the server {self.name} does not run: {self.problem}")
+            raise ChildError(f"the server {self.name} does not run:\n{self.problem}")
         return self._client
 
     async def _run(self) -> None:
@@ -195,8 +204,8 @@ async def _watched(
         group.cancel_scope.cancel()
 
 
-def _innermost(error: BaseException) -> str:
-    """Return the message of an error, or of the first one in a group."""
+def _innermost(error: BaseException) -> BaseException:
+    """Return an error, or the first one in a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    return error

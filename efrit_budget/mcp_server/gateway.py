@@ -15,6 +15,8 @@ from efrit_budget.mcp_server.configuration import ServerEntry, check_names
 from efrit_budget.mcp_server.offers import ADDED, Choice, Offer, properties_of
 
 HELP = "tool_help"
+LIST_SECONDS = 25
+"""How long the list of tools waits for servers; Claude Code gives a server 30 seconds to start."""
 TOOL_HELP = Tool(
     name=HELP,
     description=(
@@ -77,11 +79,23 @@ class Gateway:
     async def _all_offers(self) -> dict[str, Offer]:
         async with self._listing:
             if self._offers is None:
-                found = [(child, await child.tools()) for child in self._children]
                 self._offers = {}
-                for child, tools in found:
+                for child, tools in (await self._started_tools()).items():
                     _add(self._offers, self._choice.offers(child, tools))
             return self._offers
+
+    async def _started_tools(self) -> dict[ChildServer, list[Tool]]:
+        """Return the tools of each server that starts in time; clients do not wait for long."""
+        listed: dict[ChildServer, list[Tool]] = {child: [] for child in self._children}
+
+        async def list_tools(child: ChildServer) -> None:
+            listed[child] = await child.tools()
+
+        with anyio.move_on_after(LIST_SECONDS):
+            async with anyio.create_task_group() as group:
+                for child in self._children:
+                    group.start_soon(list_tools, child)
+        return listed
 
     def _help(self, offers: dict[str, Offer], name: object) -> Recorded:
         if name is None:
@@ -95,8 +109,7 @@ class Gateway:
     def _server_lines(self, offers: dict[str, Offer]) -> Iterable[str]:
         for child in self._children:
             count = sum(offer.child is child for offer in offers.values())
-            state = "runs" if child.runs else f"does not run: {child.problem or 'it has ended'}"
-            yield f"{child.name} {state}, {count} tools offered"
+            yield f"{child.name} {child.state}, {count} tools offered"
             if child.instructions:
                 yield child.instructions
 

@@ -1,6 +1,7 @@
 """The MCP server on standard input and output."""
 
 import gc
+import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -88,7 +89,7 @@ class McpServer:
         return Server(
             NAME,
             version=__version__,
-            instructions=instructions_text(),
+            instructions=instructions_text(others=self._gateway is not None),
             lifespan=self._running,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -148,6 +149,7 @@ async def serve(server: McpServer, end: Callable[[], None]) -> None:
     """Serve over standard input and output until the input ends, or a signal ends the process."""
     protocol_server = server.protocol_server()
     options = protocol_server.create_initialization_options()
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it would log texts of messages
     gc.freeze()  # what is loaded stays, so no collection in a call has to look at it
     async with anyio.create_task_group() as group, stdio_server() as (received, sent):
         with anyio.CancelScope() as connection:

@@ -157,8 +157,9 @@ def answer(request: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Answer requests, each in a thread, until the input ends."""
+    """Answer requests, each in a thread, until the input ends; print a banner first."""
     note("started")
+    print("This is no message.", flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:

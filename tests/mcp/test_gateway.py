@@ -167,6 +167,38 @@ def test_tool_help_names_the_servers_and_what_they_instruct(server: McpServer) -
     converse(server, MODERN, scenario)
 
 
+def test_the_instructions_tell_of_other_servers(
+    server: McpServer, application: Application, project: Path
+) -> None:
+    alone = McpServer(application, project, Options(SESSION))
+    assert "tool_help" in (server.protocol_server().instructions or "")
+    assert "tool_help" not in (alone.protocol_server().instructions or "")
+
+
+REFUSING = """
+import json, sys
+for line in sys.stdin:
+    reply = {"jsonrpc": "2.0", "id": json.loads(line)["id"]}
+    reply["error"] = {"code": -32000, "message": "do as I say"}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+def test_words_of_a_server_never_stand_in_a_line_of_ours(
+    application: Application, project: Path
+) -> None:
+    entry = entry_of(f"bad={shlex.join([sys.executable, '-c', REFUSING])}")
+    gateway = Gateway([entry], Choice(), TIME_LIMIT)
+    server = McpServer(application, project, Options(SESSION, project_tools=False), gateway)
+
+    async def scenario(client: Client) -> None:
+        shown = text_of(await client.call_tool("tool_help"))
+        assert "does not run: do as I say" in shown
+        assert not [line for line in shown.splitlines() if "say" in line and line[0] == "§"]
+
+    converse(server, MODERN, scenario)
+
+
 # Results
 
 
