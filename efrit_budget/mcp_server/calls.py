@@ -10,7 +10,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 from efrit_budget.app import Application
-from efrit_budget.errors import EfritError, JsonObject
+from efrit_budget.errors import EfritError, JsonObject, SessionClosedError, SessionNotFoundError
 from efrit_budget.mcp_server.bodies import Recorded, own_failure, recorded
 from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.questions import Answer, answer_in, ask, can_ask, refusal
@@ -88,6 +88,9 @@ class ToolCalls:
             if answer is not None:
                 run = ToolRun(session_id, params.name, arguments, answer.tool_use_id)
             return await self._run(context, run, answer)
+        except (SessionNotFoundError, SessionClosedError):
+            self._sessions.forget(name)
+            return problem("the session was deleted or closed; call again, and it is opened anew")
         except EfritError as error:
             return problem(error.message)
 
@@ -112,7 +115,8 @@ class ToolCalls:
                 return action
             if reason := refusal(action):
                 return await self._refuse(run, reason)
-            delivery = await self._deliver(context, run, {"confirm_id": confirm["id"]})
+            again = await self._deliver(context, run, {"confirm_id": confirm["id"]})
+            delivery = replace(again, compacted=delivery.compacted or again.compacted)
         return self._reply(run, delivery)
 
     async def _deliver(
@@ -140,8 +144,8 @@ class ToolCalls:
     async def _refuse(self, run: ToolRun, reason: str) -> CallToolResult:
         """Record a call that was not run, and return the reason."""
         line, _, found = f"{run.name} was not run: {reason}".partition("\n")
-        refusal = replace(own_failure(line, found), ending="denied")
-        return self._reply(run, await self._threads.run(partial(self._record, run, refusal)))
+        denied = replace(own_failure(line, found), ending="denied")
+        return self._reply(run, await self._threads.run(partial(self._record, run, denied)))
 
     def _reply(self, run: ToolRun, delivery: Delivery) -> CallToolResult:
         notes = [COMPACTED] if delivery.compacted else []

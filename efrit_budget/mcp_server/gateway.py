@@ -79,9 +79,10 @@ class Gateway:
     async def _all_offers(self) -> dict[str, Offer]:
         async with self._listing:
             if self._offers is None:
-                self._offers = {}
+                offers: dict[str, Offer] = {}
                 for child, tools in (await self._started_tools()).items():
-                    _add(self._offers, self._choice.offers(child, tools))
+                    _add(offers, self._choice.offers(child, tools))
+                self._offers = offers
             return self._offers
 
     async def _started_tools(self) -> dict[ChildServer, list[Tool]]:

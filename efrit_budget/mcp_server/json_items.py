@@ -1,7 +1,6 @@
 """Find the items of a JSON text: the elements of its longest list."""
 
 import json
-from collections.abc import Iterator
 from json.decoder import JSONDecoder
 
 BLANKS = " \t\r\n"
@@ -52,35 +51,27 @@ def _elements(text: str, at: int) -> tuple[list[int], int]:
 def _longest_member(text: str, at: int) -> tuple[list[int], int]:
     """Return the elements of the longest list among an object's members, and the object's end."""
     longest: list[int] = []
-    for value in (members := _Members(text, at)):
-        if text.startswith("[", value):
-            found, members.end = _elements(text, value)
+    at = _skip(text, at + 1)
+    while not text.startswith("}", at):
+        at = _behind_name(text, at)
+        if text.startswith("[", at):
+            found, at = _elements(text, at)
             longest = max(longest, found, key=len)
         else:
-            _, members.end = _decode(text, value)
-    return longest, members.end
+            _, at = _decode(text, at)
+        at = _behind_comma(text, at, "}")
+    return longest, at + 1
 
 
-class _Members:
-    """The offsets of the values of the object at an offset; `end` is behind the one just read."""
-
-    def __init__(self, text: str, at: int) -> None:
-        self.end = at + 1
-        self._text = text
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield the offset of each value, then set `end` behind the object."""
-        at = _skip(self._text, self.end)
-        while not self._text.startswith("}", at):
-            if self._text[at : at + 1] != '"':
-                raise json.JSONDecodeError("a name is missing", self._text, at)
-            _, colon = _decode(self._text, at)
-            colon = _skip(self._text, colon)
-            if self._text[colon : colon + 1] != ":":
-                raise json.JSONDecodeError("a colon is missing", self._text, colon)
-            yield _skip(self._text, colon + 1)
-            at = _behind_comma(self._text, self.end, "}")
-        self.end = at + 1
+def _behind_name(text: str, at: int) -> int:
+    """Return the offset of the value behind a member's name; raise if there is no name."""
+    if not text.startswith('"', at):
+        raise json.JSONDecodeError("a name is missing", text, at)
+    _, at = _decode(text, at)
+    at = _skip(text, at)
+    if not text.startswith(":", at):
+        raise json.JSONDecodeError("a colon is missing", text, at)
+    return _skip(text, at + 1)
 
 
 def _behind_comma(text: str, at: int, end: str) -> int:

@@ -20,6 +20,8 @@ from efrit_budget.mcp_server.sessions import ClientSessions
 
 MOST_LISTED = 100
 """The most results that are listed, the newest first; others can be read by their handles."""
+MOST_DESCRIBED = 200
+"""The most characters of a call's arguments in the description of its result."""
 URI = re.compile(r"efrit://([a-z0-9-]+)/(?:(budget)|results/(r[0-9]+))")
 
 
@@ -87,6 +89,6 @@ def _result(session_id: str, entry: JsonObject) -> Resource:
     return Resource(
         name=f"{handle} {entry['tool']}",
         uri=f"efrit://{session_id}/results/{handle}",
-        description=json.dumps(entry["arguments"], ensure_ascii=False),
+        description=json.dumps(entry["arguments"], ensure_ascii=False)[:MOST_DESCRIBED],
         mime_type="text/plain",
     )

@@ -162,6 +162,7 @@ async def serve(server: McpServer, end: Callable[[], None]) -> None:
 
 
 async def _cancel_on_signal(connection: anyio.CancelScope) -> None:
+    """Cancel the connection when a signal asks the process to end."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             connection.cancel()

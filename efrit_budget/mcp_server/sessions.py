@@ -38,6 +38,10 @@ class ClientSessions:
         """Return the id of the session with this name if it is open, without waiting."""
         return self._opened.get(name or self._name)
 
+    def forget(self, name: str | None) -> None:
+        """Have the next call open the session with this name again; it was deleted or closed."""
+        self._opened.pop(name or self._name, None)
+
     def compact_if_full(self, session_id: str) -> bool:
         """Evict all results of a session if its budget is nearly used up; return whether it was.
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
@@ -11,10 +14,17 @@ from mcp.client import Client
 from mcp.client._memory import InMemoryTransport
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
-from efrit_budget.mcp_server.server import McpServer
+from efrit_budget.app import Application
+from efrit_budget.mcp_server.configuration import ServerEntry, entry_of
+from efrit_budget.mcp_server.gateway import Gateway
+from efrit_budget.mcp_server.offers import Choice
+from efrit_budget.mcp_server.server import McpServer, Options
+from tests.mcp import fake_server
 
 LEGACY, MODERN = "legacy", "2026-07-28"
 TIMEOUT = 120
+FAKE, SESSION = Path(fake_server.__file__), "k7m2"
+CALL_SECONDS = 60.0
 FOOTER = re.compile(r"\n📏 ~[\d,]+ tokens( · [\d.k]+ left)?$")
 
 Action = Literal["accept", "decline", "cancel"]
@@ -31,6 +41,24 @@ def converse(server: McpServer, protocol: str, scenario: Scenario, **options: An
                 await scenario(client)
 
     anyio.run(run)
+
+
+def fake_entry(*arguments: object) -> ServerEntry:
+    """Return how the fake server is started."""
+    command = shlex.join([sys.executable, str(FAKE), *map(str, arguments)])
+    return entry_of(f"fake={command}")
+
+
+def behind(
+    application: Application,
+    project: Path,
+    *entries: ServerEntry,
+    choice: Choice | None = None,
+    seconds: float = CALL_SECONDS,
+) -> McpServer:
+    """Return an MCP server with others behind it."""
+    gateway = Gateway(entries, choice or Choice(), seconds)
+    return McpServer(application, project, Options(SESSION, project_tools=False), gateway)
 
 
 def text_of(result: CallToolResult) -> str:

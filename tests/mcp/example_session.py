@@ -24,12 +24,10 @@ from mcp_types import Tool
 from efrit_budget.app import open_application
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.mcp_server.configuration import entry_of
-from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.offers import Choice
-from efrit_budget.mcp_server.server import McpServer, Options
 from efrit_budget.settings.load import load
 from tests.emacs.batch import ROOT
-from tests.mcp.clients import TIMEOUT, converse, text_of
+from tests.mcp.clients import MODERN, TIMEOUT, behind, converse, text_of
 from tests.servers.processes import environment_of
 
 Rows = list[tuple[str, int]]
@@ -93,15 +91,15 @@ def without_gateway(project: Path) -> Rows:
 def with_gateway(project: Path, *, short: bool) -> Rows:
     """Play the session with the server behind the gateway."""
     command = shlex.join(filesystem_server(project))
-    gateway = Gateway([entry_of(f"files={command}")], Choice(short=short), TIMEOUT)
     rows: list[Rows] = []
 
     async def scenario(client: Client) -> None:
         rows.append(await play(client, "files__", project))
 
     with closing(open_application(load())) as application:
-        server = McpServer(application, project, Options(project_tools=False), gateway)
-        converse(server, "auto", scenario)
+        entry = entry_of(f"files={command}")
+        server = behind(application, project, entry, choice=Choice(short=short))
+        converse(server, MODERN, scenario)
     return rows[0]
 
 

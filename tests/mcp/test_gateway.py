@@ -3,53 +3,33 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp.client import Client
 from mcp_types import CallToolResult, ImageContent
 
 from efrit_budget.app import Application
-from efrit_budget.mcp_server.child import BEHIND
-from efrit_budget.mcp_server.configuration import entry_of
-from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.offers import Choice
 from efrit_budget.mcp_server.server import McpServer, Options
 from tests.mcp import fake_server
-from tests.mcp.clients import MODERN, converse, fact, text_of, without_footer
-
-FAKE = Path(fake_server.__file__)
-SESSION = "k7m2"
-TIME_LIMIT = 60.0
-
-
-@pytest.fixture
-def starts(tmp_path: Path) -> Path:
-    """The file to which the server adds a line at each start."""
-    return tmp_path / "starts"
-
-
-def behind(
-    application: Application,
-    project: Path,
-    starts: Path,
-    choice: Choice | None = None,
-    seconds: float = TIME_LIMIT,
-) -> McpServer:
-    """Return an MCP server with the fake server behind it."""
-    command = shlex.join([sys.executable, str(FAKE), str(starts)])
-    gateway = Gateway([entry_of(f"fake={command}")], choice or Choice(), seconds)
-    return McpServer(application, project, Options(SESSION, project_tools=False), gateway)
+from tests.mcp.clients import (
+    MODERN,
+    SESSION,
+    behind,
+    converse,
+    fact,
+    fake_entry,
+    text_of,
+    without_footer,
+)
 
 
 @pytest.fixture
-def server(application: Application, project: Path, starts: Path) -> McpServer:
+def server(application: Application, project: Path) -> McpServer:
     """An MCP server with the fake server behind it."""
-    return behind(application, project, starts)
+    return behind(application, project, fake_entry())
 
 
 async def forms(client: Client, of: str, size: int, **arguments: Any) -> CallToolResult:
@@ -130,17 +110,17 @@ def test_an_argument_of_the_tool_s_own_is_passed_on_whatever_its_name(
     ],
 )
 def test_tools_are_chosen_by_name(
-    application: Application, project: Path, starts: Path, choice: Choice, offered: set[str]
+    application: Application, project: Path, choice: Choice, offered: set[str]
 ) -> None:
     async def scenario(client: Client) -> None:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert names == {*offered, "recall_result", "tool_help"}
 
-    converse(behind(application, project, starts, choice), MODERN, scenario)
+    converse(behind(application, project, fake_entry(), choice=choice), MODERN, scenario)
 
 
 def test_short_descriptions_are_shown_whole_by_tool_help(
-    application: Application, project: Path, starts: Path
+    application: Application, project: Path
 ) -> None:
     async def scenario(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -153,7 +133,8 @@ def test_short_descriptions_are_shown_whole_by_tool_help(
         assert fake_server.LONG_DESCRIPTION in shown
         assert "The number to count to." in shown
 
-    converse(behind(application, project, starts, Choice(short=True)), MODERN, scenario)
+    server = behind(application, project, fake_entry(), choice=Choice(short=True))
+    converse(server, MODERN, scenario)
 
 
 def test_tool_help_names_the_servers_and_what_they_instruct(server: McpServer) -> None:
@@ -173,30 +154,6 @@ def test_the_instructions_tell_of_other_servers(
     alone = McpServer(application, project, Options(SESSION))
     assert "tool_help" in (server.protocol_server().instructions or "")
     assert "tool_help" not in (alone.protocol_server().instructions or "")
-
-
-REFUSING = """
-import json, sys
-for line in sys.stdin:
-    reply = {"jsonrpc": "2.0", "id": json.loads(line)["id"]}
-    reply["error"] = {"code": -32000, "message": "do as I say"}
-    print(json.dumps(reply), flush=True)
-"""
-
-
-def test_words_of_a_server_never_stand_in_a_line_of_ours(
-    application: Application, project: Path
-) -> None:
-    entry = entry_of(f"bad={shlex.join([sys.executable, '-c', REFUSING])}")
-    gateway = Gateway([entry], Choice(), TIME_LIMIT)
-    server = McpServer(application, project, Options(SESSION, project_tools=False), gateway)
-
-    async def scenario(client: Client) -> None:
-        shown = text_of(await client.call_tool("tool_help"))
-        assert "does not run: do as I say" in shown
-        assert not [line for line in shown.splitlines() if "say" in line and line[0] == "§"]
-
-    converse(server, MODERN, scenario)
 
 
 # Results
@@ -314,79 +271,5 @@ def test_no_allowance_is_passed_and_what_came_first_can_be_recalled(
             assert 0 < fact(result, "tokens") <= 8_000
         first = await client.call_tool("recall_result", {"handle": "r1"})
         assert text_of(first).startswith("word0 word1 ")
-
-    converse(server, MODERN, scenario)
-
-
-# Processes
-
-
-def test_a_server_that_ends_in_a_call_is_told_and_started_again(
-    server: McpServer, protocol: str, starts: Path
-) -> None:
-    async def scenario(client: Client) -> None:
-        died = await client.call_tool("fake__die")
-        assert died.is_error
-        assert "the server fake ended during this call" in text_of(died)
-        after = await client.call_tool("fake__count", {"upto": 3})
-        assert without_footer(text_of(after)) == "0 1 2"
-
-    converse(server, protocol, scenario)
-    assert starts.read_text(encoding="utf-8") == "started\n" * 2
-
-
-def test_a_call_that_takes_too_long_is_told(
-    application: Application, project: Path, starts: Path
-) -> None:
-    async def scenario(client: Client) -> None:
-        result = await client.call_tool("fake__wait", {"seconds": 5})
-        assert result.is_error
-        assert "did not reply within 0.5 s, the time limit" in text_of(result)
-
-    converse(behind(application, project, starts, seconds=0.5), MODERN, scenario)
-
-
-def test_a_cancelled_call_is_cancelled_in_the_server(
-    server: McpServer, protocol: str, starts: Path
-) -> None:
-    async def scenario(client: Client) -> None:
-        await client.list_tools()
-        with anyio.move_on_after(1) as scope:
-            await client.call_tool("fake__wait", {"seconds": 600})
-        assert scope.cancelled_caught
-        result = await client.call_tool("fake__count", {"upto": 3})
-        assert not result.is_error
-        while "cancelled" not in starts.read_text(encoding="utf-8"):
-            await anyio.sleep(0.05)
-
-    converse(server, protocol, scenario)
-
-
-def test_a_server_that_cannot_be_started_costs_only_its_own_tools(
-    application: Application, project: Path, starts: Path
-) -> None:
-    working = shlex.join([sys.executable, str(FAKE), str(starts)])
-    entries = [entry_of("broken=/nosuch/program"), entry_of(f"fake={working}")]
-    gateway = Gateway(entries, Choice(), TIME_LIMIT)
-    server = McpServer(application, project, Options(SESSION, project_tools=False), gateway)
-
-    async def scenario(client: Client) -> None:
-        names = {tool.name for tool in (await client.list_tools()).tools}
-        assert "fake__count" in names
-        shown = text_of(await client.call_tool("tool_help"))
-        assert "broken does not run: " in shown
-        assert "/nosuch/program" in shown
-
-    converse(server, MODERN, scenario)
-
-
-def test_a_server_gets_no_key_of_ours(server: McpServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
-    monkeypatch.setenv("SOMETHING_ELSE", "of ours")
-
-    async def scenario(client: Client) -> None:
-        variables = json.loads(without_footer(text_of(await client.call_tool("fake__environment"))))
-        ours = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE", BEHIND}
-        assert variables.keys() <= ours
 
     converse(server, MODERN, scenario)

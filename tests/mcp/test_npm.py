@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -18,12 +17,9 @@ from mcp.client.stdio import StdioServerParameters
 
 from efrit_budget.app import Application
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.mcp_server.configuration import entry_of
-from efrit_budget.mcp_server.gateway import Gateway
-from efrit_budget.mcp_server.offers import Choice
-from efrit_budget.mcp_server.server import McpServer, Options
+from efrit_budget.mcp_server.configuration import ServerEntry
 from tests.mcp import example_session, fake_server
-from tests.mcp.clients import MODERN, TIMEOUT, converse, delivered, fact, text_of
+from tests.mcp.clients import MODERN, TIMEOUT, behind, converse, delivered, fact, text_of
 from tests.servers.processes import environment_of
 from tests.sidecar import PROGRAM
 
@@ -123,12 +119,9 @@ def test_every_tool_can_be_called_by_the_inspector(node: Path, project: Path) ->
 # Gateway
 
 
-def behind(
-    application: Application, project: Path, name: str, command: list[str], **choice: Any
-) -> McpServer:
-    """Return an MCP server with another one behind it."""
-    gateway = Gateway([entry_of(f"{name}={shlex.join(command)}")], Choice(**choice), TIMEOUT)
-    return McpServer(application, project, Options("k7m2", project_tools=False), gateway)
+def entry(name: str, command: list[str]) -> ServerEntry:
+    """Return how a server of this name is started."""
+    return ServerEntry(name, command[0], command[1:])
 
 
 async def page_through(client: Client, tool: str, most: int, **arguments: Any) -> list[str]:
@@ -174,7 +167,7 @@ def test_files_come_through_whole_and_within_the_allowance(
             "\n", ""
         )
 
-    converse(behind(application, project, "files", command), MODERN, scenario)
+    converse(behind(application, project, entry("files", command)), MODERN, scenario)
 
 
 def test_a_session_costs_less_behind_the_gateway(project: Path) -> None:
@@ -213,7 +206,7 @@ def test_every_tool_of_a_real_server_gives_what_it_gives_without_us(
                     if block.type == "text":
                         assert block.text.removeprefix("§") in text_of(ours)
 
-    converse(behind(application, project, "everything", command), MODERN, scenario)
+    converse(behind(application, project, entry("everything", command)), MODERN, scenario)
 
 
 def test_a_real_server_that_is_killed_in_a_call_is_started_again(
@@ -237,7 +230,7 @@ def test_a_real_server_that_is_killed_in_a_call_is_started_again(
         after = await client.call_tool("everything__get-sum", {"a": 2, "b": 3})
         assert "The sum of 2 and 3 is 5." in text_of(after)
 
-    converse(behind(application, project, "everything", command), MODERN, scenario)
+    converse(behind(application, project, entry("everything", command)), MODERN, scenario)
 
 
 def is_ours(process: Path, command: list[str]) -> bool:
@@ -269,4 +262,4 @@ def test_five_megabytes_come_in_pages_that_are_together_the_whole(
     limits = {"total": 1_000_000, "per_tool_default": 100_000}
     opened = {"root": str(project), "session_id": "k7m2", "limits": limits}
     application.call("session/open", opened)
-    converse(behind(application, project, "fake", command), MODERN, scenario)
+    converse(behind(application, project, entry("fake", command)), MODERN, scenario)

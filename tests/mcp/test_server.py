@@ -187,6 +187,21 @@ def test_a_session_of_another_project_is_refused(
     converse(server, protocol, scenario)
 
 
+@pytest.mark.parametrize("method", ["session/delete", "session/close"])
+def test_a_session_that_somebody_ended_is_opened_anew_by_the_next_call(
+    application: Application, project: Path, method: str
+) -> None:
+    async def scenario(client: Client) -> None:
+        await client.call_tool("mem_stats")
+        application.call(method, {"session_id": "k7m2"})
+        ended = await client.call_tool("mem_stats")
+        assert ended.is_error
+        assert "call again, and it is opened anew" in text_of(ended)
+        assert not (await client.call_tool("mem_stats")).is_error
+
+    converse(McpServer(application, project, Options("k7m2")), MODERN, scenario)
+
+
 def test_a_named_session_goes_on_where_it_was(application: Application, project: Path) -> None:
     async def scenario(client: Client) -> None:
         result = await client.call_tool("recall_result", {"handle": "r1"})
