@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import anyio
 from mcp.client import Client
@@ -89,14 +90,18 @@ def without_gateway(project: Path) -> Rows:
 
 
 def with_gateway(project: Path, *, short: bool) -> Rows:
-    """Play the session with the server behind the gateway."""
+    """Play the session with the server behind the gateway, in a ledger of its own."""
     command = shlex.join(filesystem_server(project))
     rows: list[Rows] = []
 
     async def scenario(client: Client) -> None:
         rows.append(await play(client, "files__", project))
 
-    with closing(open_application(load())) as application:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        patch.dict(os.environ, EFRIT_BUDGET_HOME=home),
+        closing(open_application(load())) as application,
+    ):
         entry = entry_of(f"files={command}")
         server = behind(application, project, entry, choice=Choice(short=short))
         converse(server, MODERN, scenario)
@@ -105,8 +110,7 @@ def with_gateway(project: Path, *, short: bool) -> Rows:
 
 def main() -> None:
     """Print the table."""
-    with checkout() as project, tempfile.TemporaryDirectory() as home:
-        os.environ["EFRIT_BUDGET_HOME"] = home
+    with checkout() as project:
         played = [without_gateway(project)]
         played += [with_gateway(project, short=short) for short in (False, True)]
     print("| | alone | gateway | gateway, `--short` |\n|---|---:|---:|---:|")
