@@ -33,8 +33,13 @@ class Resources:
         self._sessions = sessions
 
     def list(self) -> ListResourcesResult:
-        """Return the budget and the newest results of the default session."""
-        session_id = self._sessions.id_of(None)
+        """Return the budget and the newest results of the default session.
+
+        Return nothing before its first call, so that clients which only look open no session.
+        """
+        session_id = self._sessions.opened(None)
+        if session_id is None:
+            return ListResourcesResult(resources=[])
         params = {"session_id": session_id, "limit": MOST_LISTED}
         entries: list[JsonObject] = self._application.call("worklog/list", params)["entries"]
         by_handle = {entry["handle"]: entry for entry in reversed(entries) if entry["handle"]}

@@ -98,3 +98,10 @@ class Person:
         """Note a question and return the answer."""
         self.questions.append(params.message)
         return ElicitResult(action=self.action)
+
+
+def write_lines(project: Path, count: int) -> str:
+    """Write a file of numbered lines and return its text."""
+    text = "".join(f"line {number} of a long file\n" for number in range(count))
+    (project / "long.txt").write_text(text, encoding="utf-8")
+    return text

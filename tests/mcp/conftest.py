@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from efrit_budget.app import Application, open_application
+from efrit_budget.mcp_server.server import McpServer, Options
 from efrit_budget.settings.load import load
 from efrit_budget.tools import registry
 from tests.databases import copy_template
@@ -32,3 +33,10 @@ def protocol(request: pytest.FixtureRequest) -> str:
     """The version of the protocol that the client speaks."""
     version: str = request.param
     return version
+
+
+@pytest.fixture
+def server(application: Application, project: Path) -> McpServer:
+    """An MCP server on an empty project."""
+    (project / "notes.md").write_text("# Notes\n", encoding="utf-8")
+    return McpServer(application, project, Options())

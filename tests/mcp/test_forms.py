@@ -16,11 +16,14 @@ from mcp_types import (
     ResourceLink,
     TextContent,
     TextResourceContents,
+    Tool,
 )
 
 from efrit_budget.mcp_server.bodies import recorded
+from efrit_budget.mcp_server.child import ChildServer
+from efrit_budget.mcp_server.configuration import entry_of
 from efrit_budget.mcp_server.json_items import item_offsets
-from efrit_budget.mcp_server.offers import first_sentence, offered_name, short_schema
+from efrit_budget.mcp_server.offers import Choice, first_sentence, offered_name, short_schema
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -137,3 +140,16 @@ def test_a_short_schema_keeps_names_types_and_choices() -> None:
 def test_offered_names_are_such_as_every_api_takes() -> None:
     assert offered_name("my", "a.b/c d") == "my__a_b_c_d"
     assert len(offered_name("my", "x" * 200)) == 64
+
+
+@pytest.mark.parametrize("short", [False, True])
+@pytest.mark.parametrize("schema", [{}, {"properties": []}, {"type": 7, "properties": {"a": True}}])
+def test_a_schema_that_is_wrong_is_offered_with_our_arguments(
+    schema: dict[str, Any], *, short: bool
+) -> None:
+    child = ChildServer(entry_of("my=server"), 1)
+    tool = Tool(name="do", input_schema=schema)
+    (offer,) = Choice(short=short).offers(child, [tool])
+    assert offer.offered.name == "my__do"
+    assert offer.offered.input_schema["type"] == "object"
+    assert {"max_tokens", "session"} <= offer.offered.input_schema["properties"].keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +9,21 @@ import anyio
 import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import ImageContent, TextContent, TextResourceContents
+from mcp_types import ImageContent, TextContent
 from PIL import Image
 
 from efrit_budget.app import Application
 from efrit_budget.errors import EfritError
 from efrit_budget.mcp_server.server import McpServer, Options
-from tests.mcp.clients import MODERN, Person, converse, fact, text_of, without_footer
-
-
-@pytest.fixture
-def server(application: Application, project: Path) -> McpServer:
-    """An MCP server on an empty project."""
-    (project / "notes.md").write_text("# Notes\n", encoding="utf-8")
-    return McpServer(application, project, Options())
-
-
-def write_lines(project: Path, count: int) -> str:
-    """Write a file of numbered lines and return its text."""
-    text = "".join(f"line {number} of a long file\n" for number in range(count))
-    (project / "long.txt").write_text(text, encoding="utf-8")
-    return text
-
+from tests.mcp.clients import (
+    MODERN,
+    Person,
+    converse,
+    fact,
+    text_of,
+    without_footer,
+    write_lines,
+)
 
 # Tools
 
@@ -47,6 +39,20 @@ def test_every_tool_of_the_sidecar_is_listed_with_its_schema(
             properties = dict(tool.input_schema["properties"])
             assert properties.pop("session") == {"type": "string"}
             assert properties == entry["input_schema"]["properties"]
+
+    converse(server, protocol, scenario)
+
+
+def test_every_tool_can_be_called(server: McpServer, protocol: str) -> None:
+    """Without the arguments that some need, the reply says which are missing."""
+
+    async def scenario(client: Client) -> None:
+        for tool in (await client.list_tools()).tools:
+            result = await client.call_tool(tool.name)
+            assert "📏" in text_of(result)
+            if tool.input_schema.get("required"):
+                assert result.is_error
+                assert "Field required" in text_of(result)
 
     converse(server, protocol, scenario)
 
@@ -312,77 +318,3 @@ def test_progress_is_reported_to_a_client_that_asks(
 
     agree = Person("accept").answer
     converse(server, protocol, scenario, elicitation_callback=agree)
-
-
-# Resources and prompts
-
-
-async def read(client: Client, uri: str) -> str:
-    """Return the text of a resource."""
-    (contents,) = (await client.read_resource(uri)).contents
-    assert isinstance(contents, TextResourceContents)
-    return contents.text
-
-
-def test_stored_results_and_the_budget_are_resources(
-    server: McpServer, protocol: str, project: Path
-) -> None:
-    write_lines(project, 3_000)
-
-    async def scenario(client: Client) -> None:
-        result = await client.call_tool("search_content", {"pattern": "line"})
-        assert fact(result, "continuation_token")
-        budget, stored = (await client.list_resources()).resources
-        assert "line 2999 of a long file" in await read(client, stored.uri)
-        used = json.loads(await read(client, budget.uri))["used"]
-        assert used >= fact(result, "tokens")
-
-    converse(server, protocol, scenario)
-
-
-@pytest.mark.parametrize("uri", ["efrit://k7m2/results/r5", "efrit://k7m2/nothing", "file:///etc"])
-def test_a_resource_that_does_not_exist_is_an_error(
-    server: McpServer, protocol: str, uri: str
-) -> None:
-    async def scenario(client: Client) -> None:
-        with pytest.raises(MCPError, match=r"no resource|no result|no entry"):
-            await client.read_resource(uri)
-
-    converse(server, protocol, scenario)
-
-
-def test_the_forms_of_the_addresses_are_listed(server: McpServer, protocol: str) -> None:
-    async def scenario(client: Client) -> None:
-        templates = (await client.list_resource_templates()).resource_templates
-        assert {each.uri_template for each in templates} == {
-            "efrit://{session}/results/{handle}",
-            "efrit://{session}/budget",
-        }
-
-    converse(server, protocol, scenario)
-
-
-def test_a_prompt_packs_the_memories_of_the_project(server: McpServer, protocol: str) -> None:
-    async def scenario(client: Client) -> None:
-        saved = {"title": "Retry policy", "content": "Wait twice as long each time."}
-        await client.call_tool("mem_save", saved)
-        (prompt,) = (await client.list_prompts()).prompts
-        given = {"query": "retry", "tokens": "500"}
-        (message,) = (await client.get_prompt(prompt.name, given)).messages
-        assert isinstance(message.content, TextContent)
-        assert "Wait twice as long each time." in message.content.text
-        with pytest.raises(MCPError, match="tokens"):
-            await client.get_prompt(prompt.name, {"tokens": "many"})
-        with pytest.raises(MCPError, match="no prompt 'nosuch'"):
-            await client.get_prompt("nosuch")
-
-    converse(server, protocol, scenario)
-
-
-def test_the_instructions_explain_the_budget(server: McpServer, protocol: str) -> None:
-    async def scenario(client: Client) -> None:
-        if protocol != MODERN:
-            assert client.instructions is not None
-            assert client.instructions.startswith("Context budget awareness. ")
-
-    converse(server, protocol, scenario)
