@@ -132,15 +132,18 @@ class Application:
             return method
         return replace(method, run=self._database.snapshot(method.run))
 
-    def call(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Run the method of this name in this thread, log it, and return its result."""
+    def call(self, method: str, params: Mapping[str, Any], call: Call | None = None) -> Any:
+        """Run the method of this name in this thread, log it, and return its result.
+
+        Through `call` it can be cancelled, and its progress can be read.
+        """
         if method not in self.methods:
             known = ", ".join(self.method_names())
             raise MethodNotFoundError(f"there is no method {method}; there are: {known}")
         request, started = Request({"params": params}, method, False), time.monotonic()
         reply: JsonObject = {}
         try:
-            result = self.methods[method](dict(params), Call())
+            result = self.methods[method](dict(params), call or Call())
             reply = success_reply(result, None)
         except EfritError as error:
             reply = error_reply(error)

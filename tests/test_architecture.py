@@ -31,7 +31,7 @@ DOCUMENT = ROOT / "docs" / "architecture.md"
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "cli": (
-        "installer",
+        *("installer", "mcp_server"),
         *("serve", "app", "settings", "memory", "budget", "storage.database"),
         *("storage.migrate", "storage.space", "wire.request", "wire.jsontext", "demo", "errors"),
         *("project.processes", "characters", "replay"),
@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("sessions", "memory.store", "results", "settings", "project", "budget"),
         *("storage.database", "storage.owner", "errors"),
     ),
+    "mcp_server": ("app", "wire.call", "cancellation", "errors"),
     "apis": ("conversation.blocks", "conversation.prefix", "budget", "errors"),
     "methods": (
         "apis",
@@ -89,6 +90,7 @@ CATCHES_ALL: dict[str, str] = {
     "efrit_budget/wire/dispatch.py::_handler.handle": "the dispatcher: a defect becomes a reply",
     "efrit_budget/app.py::Application.call": "the dispatcher of calls from the command line",
     "efrit_budget/toolcalls/summary.py::summarize": "a compressor never costs a result",
+    "efrit_budget/mcp_server/child.py::ChildServer.keep_running": "another server's failure",
     "efrit_budget/tools/registry.py::_load": "a person's own tool file may raise anything",
 }
 

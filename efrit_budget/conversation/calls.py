@@ -289,6 +289,24 @@ def find_full_copy(
     return None if row is None else row["number"]
 
 
+def find_shown_end(
+    connection: Connection, window: Window, blob: str | None, start: int, least: int
+) -> int | None:
+    """Return where a page in the window ends that shows a text from `start` to `least` or further.
+
+    Of several, return the furthest end; None if there is no such page.
+    """
+    row = connection.execute(
+        "SELECT max(page_end) FROM results JOIN calls USING (session_id, number)"
+        " WHERE results.session_id = ?1 AND results.blob = ?2 AND calls.state = 'full'"
+        " AND calls.same_as IS NULL AND page_start <= ?3 AND page_end >= ?4 AND page_end > ?3"
+        " AND (calls.turn IS NOT NULL OR ?5 = 0)",
+        (window.session_id, blob, start, least, window.turn),
+    ).fetchone()
+    end: int | None = row[0]
+    return end
+
+
 def count_in_prompt(connection: Connection, session_id: str, first: int, turn: int) -> int:
     """Return how many results of the turns from `first` on are in the prompt of a turn."""
     row = connection.execute(

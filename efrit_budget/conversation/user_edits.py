@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.budget.tiers import Tier
-from efrit_budget.conversation import calls, segments
+from efrit_budget.conversation import calls, segments, windows
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.conversation import Conversation, measure_again
 from efrit_budget.conversation.pieces import PieceState, UserEdit
@@ -106,6 +107,22 @@ class UserEdits:
             return {"last_use": clock, "state": PieceState.FULL, "wish": wish}
 
         return self._apply(session, number, edit, f"NOT {IN_FULL}", needs_text=True)
+
+    def evict_all(self, session: Session) -> JsonObject:
+        """Evict all results of a session without turns, and begin a new epoch.
+
+        The client of such a session keeps the window itself. Raise if the session has turns.
+        """
+        with self._database.writing() as connection:
+            window, bounds = self._conversation.load(connection, session)
+            if window.turn:
+                raise ConflictError(
+                    f"session {session.id!r} has turns, so turn/begin compacts its window"
+                )
+            calls.evict_outside(connection, session.id)
+            window = replace(window, epoch=window.epoch + 1, turn_tokens=0)
+            windows.save(connection, window)
+            return {"budget": load_state(connection, window, bounds).snapshot()}
 
     def _apply(
         self, session: Session, number: int, edit: Edit, preferred: str, *, needs_text: bool = False

@@ -1,23 +1,25 @@
 """The `tools/*` methods."""
 
+from base64 import b64decode
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from efrit_budget.characters import one_line_each
 from efrit_budget.conversation.tool_call import ToolCall
-from efrit_budget.errors import Json, JsonObject
+from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import parse_object
 from efrit_budget.methods.params import SessionParams, ToolUseId, ToolUseParams
 from efrit_budget.results.body import Body
-from efrit_budget.results.marks import own_and_found, quote
+from efrit_budget.results.marks import own_and_found, quote, quote_with_items
 from efrit_budget.toolcalls.entry_draft import Produced
 from efrit_budget.toolcalls.runner import Control, ToolRunner
 from efrit_budget.toolcalls.summary import head_and_tail, summary_of_text, with_names
 from efrit_budget.tools.base import Outcome, Status
 from efrit_budget.tools.registry import Registry, entry
-from efrit_budget.wire.method import Call, Lane, Members, Method, NoParams
+from efrit_budget.wire.method import Call, Lane, Members, Method, NoParams, Offset
 
 
 class ArgumentParams(SessionParams):
@@ -44,6 +46,12 @@ class RecordParams(ArgumentParams):
     text: str = ""
     own_lines: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     """The numbers, from 0, of the lines that are the client's own words; the others were found."""
+    items: list[Offset] = Field(default_factory=list)
+    """The offsets in `text` at which its items begin, in order."""
+    noun: Annotated[str, Field(min_length=1, max_length=40)] = "items"
+    """What the items are called."""
+    images: Annotated[list[str], Field(max_length=100)] = Field(default_factory=list)
+    """Images in Base64 that belong to the result."""
     data: Members = Field(default_factory=dict)
     message: str | None = None
     summary: Annotated[str, Field(max_length=500)] | None = None
@@ -97,7 +105,7 @@ class ToolMethods:
         if params.arguments_json is not None:
             arguments = parse_object("arguments_json", params.arguments_json)
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
-        body = Body(own_and_found(params.text, params.own_lines), data=params.data)
+        body = _body(params)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
         unknown = summary_of_text if params.status == "success" else head_and_tail
         summary = one_line_each(
@@ -106,7 +114,8 @@ class ToolMethods:
         produced = Produced(
             outcome, summary, params.lisp, params.todos, one_line_each(params.gist), params.ending
         )
-        return self._runner.record(call, produced, with_data=params.include_data)
+        images = [_decoded(index, image) for index, image in enumerate(params.images)]
+        return self._runner.record(call, produced, images, with_data=params.include_data)
 
     def _stop(self, params: ToolUseParams, _: Call) -> Json:
         return {
@@ -114,6 +123,25 @@ class ToolMethods:
             "tool_use_id": params.tool_use_id,
             "stopped": self._runner.running.stop(params.session_id, params.tool_use_id),
         }
+
+
+def _body(params: RecordParams) -> Body:
+    """Return the body of a result from the client; raise if its items do not fit the text."""
+    if not params.items:
+        return Body(own_and_found(params.text, params.own_lines), data=params.data)
+    if params.own_lines:
+        raise field_error("items", "cannot be given beside own_lines")
+    if any(first >= second for first, second in pairwise([*params.items, len(params.text)])):
+        raise field_error("items", "must be offsets in the text, each above the one before")
+    text, items = quote_with_items(params.text, params.items)
+    return Body(text, params.noun, items, data=params.data)
+
+
+def _decoded(index: int, image: str) -> bytes:
+    try:
+        return b64decode(image, validate=True)
+    except ValueError as error:
+        raise field_error(f"images.{index}", f"is not Base64: {error}") from None
 
 
 def _remove_private(params: RecordParams) -> RecordParams:

@@ -35,7 +35,7 @@ class WorklogShowParams(EntryParams):
 
 
 class WorklogMethods:
-    """Lists, shows, pins, unpins, drops and restores the entries of tool calls."""
+    """Lists, shows, pins, unpins, drops, restores and evicts the entries of tool calls."""
 
     def __init__(self, sessions: SessionStore, edits: UserEdits) -> None:
         self._sessions = sessions
@@ -57,6 +57,7 @@ class WorklogMethods:
             Method("worklog/list", WorklogListParams, self._list),
             Method("worklog/show", WorklogShowParams, self._show),
             *edit_methods,
+            Method("worklog/evict", SessionParams, self._evict, Lane.WRITING),
         ]
 
     def _list(self, params: WorklogListParams, _: Call) -> Json:
@@ -66,6 +67,9 @@ class WorklogMethods:
     def _show(self, params: WorklogShowParams, _: Call) -> Json:
         session = self._sessions.get(params.session_id)
         return self._edits.show(session, number_of(params.handle), params.most)
+
+    def _evict(self, params: SessionParams, _: Call) -> Json:
+        return self._edits.evict_all(self._sessions.get_open(params.session_id))
 
     def _changing(
         self, change: Callable[[Session, int], dict[str, Json]]

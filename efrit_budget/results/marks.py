@@ -5,7 +5,8 @@ such a sign, or with backslashes before one, gets a backslash at its beginning.
 """
 
 import re
-from collections.abc import Collection
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 
 from efrit_budget.characters import OWN_SIGNS
 
@@ -29,6 +30,15 @@ def own_and_found(text: str, own_lines: Collection[int]) -> str:
 def quote(text: str) -> str:
     """Return found text with a backslash before each line that looks like one of the program's."""
     return LIKE_OWN.sub(r"\\", text) if any(sign in text for sign in OWN_SIGNS) else text
+
+
+def quote_with_items(text: str, items: Sequence[int]) -> tuple[str, tuple[int, ...]]:
+    """Return found text quoted, and the offsets of its items in the quoted text."""
+    quoted = quote(text)
+    if quoted == text:
+        return text, tuple(items)
+    added = [match.start() for match in LIKE_OWN.finditer(text)]
+    return quoted, tuple(item + bisect_left(added, item) for item in items)
 
 
 def unquote(quoted: str) -> str:

@@ -22,7 +22,7 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
-from efrit_budget.results.delivery import deliver
+from efrit_budget.results.delivery import Delivery, deliver
 from efrit_budget.results.footer import Terms, with_footer
 from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost
@@ -35,6 +35,8 @@ from efrit_budget.tools.sizes import singular
 
 FIGURES = attrgetter("turn", "in_prompt", "kept", "turn_tokens")
 """The figures of a window that the delivered text states."""
+NEARLY_PERCENT = 90
+"""The share of a page that has to be in the window for the page to end where that part does."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,11 @@ class EntryDraft:
         self._notes = tuple(map(one_line_each, notes))
         budget_line = ended.produced.outcome.budget_line
         terms = self._terms(0 if self._offset else ended.body.content_tokens, budget_line)
-        self._delivery = deliver(ended.body, self.number, self._offset, terms, self._notes)
+        self._delivery = self._deliver(connection, terms)
         if changed:
             self._delivery.page["changed_since"] = changed
-        shows = ended.produced.outcome.status is Status.SUCCESS
-        self._sought = (self._blob if shows else None, self._delivery.start, self._delivery.end)
+        sought = self._blob if self._may_be_same() else None
+        self._sought = (sought, self._delivery.start, self._delivery.end)
         self._full_copy = calls.find_full_copy(connection, self._window, *self._sought)
         self.entry = self._make_entry()
 
@@ -97,6 +99,32 @@ class EntryDraft:
         """Return the hash of the text of a stored result; raise if the result was deleted."""
         row = results.get_row(connection, self._ended.session.id, self.number)
         return str(row["blob"])
+
+    def _deliver(self, connection: sqlite3.Connection, terms: Terms) -> Delivery:
+        """Return the page; one that the window has nearly whole ends where that one does.
+
+        Footers of other lengths make pages of the same text end at different places.
+        """
+        body = self._ended.body
+        delivery = deliver(body, self.number, self._offset, terms, self._notes)
+        start, end = delivery.start, delivery.end
+        if not self._may_be_same() or end == len(body.text):
+            return delivery
+        least = start + (end - start) * NEARLY_PERCENT // 100
+        shown = calls.find_shown_end(connection, self._window, self._blob, start, least)
+        if shown is None or shown >= end:
+            return delivery
+        cut = replace(body, opening=shown)
+        return deliver(cut, self.number, self._offset, terms, self._notes)
+
+    def _may_be_same(self) -> bool:
+        """Return whether the entry may be a "Same as" line.
+
+        Without turns, the client keeps the window itself and may have removed what it recalls.
+        """
+        outcome = self._ended.produced.outcome
+        is_recall = outcome.stored is not None
+        return outcome.status is Status.SUCCESS and not (is_recall and self._window.turn == 0)
 
     # Writing the entry
 

@@ -1,6 +1,6 @@
 """Run tool calls, and record those that ran in the client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from efrit_budget.toolcalls.arguments import (
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.toolcalls.confirmation import Confirmations
 from efrit_budget.toolcalls.entry_draft import Produced
+from efrit_budget.toolcalls.images import with_images
 from efrit_budget.toolcalls.interrupted import (
     interrupted_outcome,
     store_with_retry,
@@ -124,14 +125,17 @@ class ToolRunner:
         finally:
             self.running.depart(call, control.cancellation)
 
-    def record(self, call: ToolCall, produced: Produced, *, with_data: bool) -> JsonObject:
-        """Return the envelope of a call that ran in the client."""
+    def record(
+        self, call: ToolCall, produced: Produced, images: Sequence[bytes] = (), *, with_data: bool
+    ) -> JsonObject:
+        """Return the envelope of a call that ran in the client, whose result may have images."""
         with self._database.reading():
             session = self._sessions.get_open(call.session_id)
             envelope = self._keeper.find(call, with_data=with_data)
         if envelope is not None:
             return envelope
         with self._reservations.reserve(session, call) as allowance:
+            produced = with_images(produced, images, filled(allowance.tokens))
             return self._keeper.keep(session, call, produced, allowance, with_data=with_data)
 
     def _run(self, run: _Run) -> JsonObject:

@@ -24,7 +24,7 @@ from tests.cli.command import subcommands
 from tests.docs.example import make_thesis
 
 PROGRAM = "efrit-budget"
-GO_ON = {"serve", "demo-model"}
+GO_ON = {"serve", "mcp", "demo-model"}
 """The commands that run until a signal; they have tests as processes of their own."""
 ASKING, AGREED = "sessions purge", ["--yes"]
 """The command that asks for confirmation at the terminal, and the option that gives it."""

@@ -249,3 +249,59 @@ def test_a_closed_session_is_not_changed(client: Client) -> None:
     with pytest.raises(EfritError, match="session/resume opens it again"):
         client.call("worklog/pin", handle="r1")
     assert client.call("worklog/list")["total"] == 1
+
+
+# Sessions without turns
+
+
+def test_all_results_of_a_session_without_turns_can_be_evicted(client: Client) -> None:
+    client.record("use1", words(500))
+    used = client.budget()["used"]
+    budget = client.call("worklog/evict")["budget"]
+    assert used > 500
+    assert (budget["used"], budget["epoch"]) == (0, 1)
+    assert [entry["state"] for entry in client.entries()] == ["gone"]
+    assert client.record("use2", words(500))["text"].startswith(words(5))
+
+
+def test_a_session_with_turns_is_compacted_by_its_turns_alone(client: Client) -> None:
+    client.begin("Do it.")
+    with pytest.raises(ConflictError, match="turn/begin compacts its window"):
+        client.call("worklog/evict")
+
+
+def test_without_turns_a_recalled_result_comes_in_full_each_time(client: Client) -> None:
+    """The client may have removed it from its window."""
+    first = client.record("use1", words(500))
+    again = client.record("use2", words(500))
+    recall = {"name": "recall_result", "arguments": {"handle": "r1"}}
+    recalled = [client.call("tools/call", tool_use_id=f"recall{n}", **recall) for n in (1, 2)]
+    assert again["text"].startswith("§ Same as r1, which is in the window in full.")
+    assert all(one["text"].splitlines()[:-1] == first["text"].splitlines()[:-1] for one in recalled)
+
+
+def test_a_repeated_long_result_is_a_line_whatever_the_lengths_of_footers(
+    open_client: OpenClient,
+) -> None:
+    """Pages of one text end at different places when other results came before."""
+    client = open_client(total=1_000_000)
+    for number in range(12):
+        client.record(f"before{number}", words(50 + 37 * number, seed=number))
+        text = words(40_000, seed=100 + number)
+        first = client.record(f"first{number}", text)
+        again = client.record(f"again{number}", text)
+        assert again["text"].startswith(f"§ Same as {first['handle']}, which is in the window")
+        assert place(again) <= place(first)
+
+
+def place(envelope: dict[str, Any]) -> int:
+    """Return the offset at which an envelope's continuation token goes on."""
+    token: str = envelope["data"]["continuation_token"]
+    return int(token.partition(":")[2].partition("-")[0])
+
+
+def test_a_page_that_shows_much_more_than_the_one_before_is_shown(client: Client) -> None:
+    text = words(40_000)
+    small = client.record("use1", text, arguments={"max_tokens": 1_000})
+    large = client.record("use2", text)
+    assert large["tokens"] > 3 * small["tokens"]

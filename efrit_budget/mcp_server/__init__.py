@@ -1,0 +1,1 @@
+"""The MCP server: the sidecar's tools for other clients than Emacs."""
