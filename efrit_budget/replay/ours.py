@@ -55,8 +55,6 @@ class Request:
     is_rewrite: bool
     tokens: int
     """The tokens of the prompt by the budget's own count."""
-    seconds: int = 300
-    """The seconds for which the prompt's marks keep it cached."""
     delivered: dict[str, str] = field(default_factory=dict)
     """The delivered text of each result, by the id of its tool use."""
     whole: dict[str, str] = field(default_factory=dict)

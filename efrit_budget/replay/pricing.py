@@ -9,10 +9,8 @@ from efrit_budget.budget.models import Model
 from efrit_budget.budget.prices import dollars
 from efrit_budget.replay.blocks import SentBlock
 
-SHORT, LONG = 300, 3_600
-"""The seconds that a cached prompt lives, by its mark."""
-LONG_WRITE = 1.6
-"""The price of a write for the long time, beside one for the short time."""
+CACHE_SECONDS = 300
+"""The seconds that a cached prompt lives after its latest use."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +19,7 @@ class Charge:
 
     prompt: int
     read: int
+    output: int
     dollars: float
 
 
@@ -32,16 +31,13 @@ class Till:
     provider: str = ""
     _before: Sequence[SentBlock] = ()
     _moment: float = 0.0
-    _seconds: int = SHORT
     charges: list[Charge] = field(default_factory=list)
 
-    def charge(
-        self, blocks: Sequence[SentBlock], output: int, moment: float, seconds: int = SHORT
-    ) -> Charge:
-        """Charge a request that is sent at a moment and marked to stay cached for `seconds`."""
+    def charge(self, blocks: Sequence[SentBlock], output: int, moment: float) -> Charge:
+        """Charge a request that is sent at a moment, and its reply of so many tokens."""
         prompt = sum(block.tokens for block in blocks)
         shared = 0
-        if moment - self._moment <= self._seconds:
+        if moment - self._moment <= CACHE_SECONDS:
             for block, before in zip(blocks, self._before, strict=False):
                 if block.key != before.key:
                     break
@@ -52,11 +48,7 @@ class Till:
         counts = {"output_tokens": output, "cache_read_input_tokens": read}
         counts["cache_creation_input_tokens" if is_cached else "input_tokens"] = new
         price = dollars(self.model.name, counts, self.provider) or 0.0
-        if is_cached and seconds == LONG:
-            writes = {"cache_creation_input_tokens": new}
-            price += (LONG_WRITE - 1) * (dollars(self.model.name, writes, self.provider) or 0.0)
         self._before, self._moment = (list(blocks) if is_cached else []), moment
-        self._seconds = seconds
-        charge = Charge(prompt, read, price)
+        charge = Charge(prompt, read, output, price)
         self.charges.append(charge)
         return charge

@@ -142,7 +142,7 @@ def our_account(played: Sequence[Played], measure: Measure, model: Model) -> Acc
     delivered: dict[str, str] = {}
     for one in played:
         blocks = one.request.blocks
-        account.till.charge(blocks, one.output, one.turn.began, one.request.seconds)
+        account.till.charge(blocks, one.output, one.turn.began)
         account.rewrites += one.request.is_rewrite
         account.prompts.append(one.request.tokens)
         repeated = [measure.result(use, delivered[use]) for use in one.repeated]

@@ -12,7 +12,7 @@ import pytest
 from efrit_budget.budget.models import model_named
 from efrit_budget.cli.parser import run
 from efrit_budget.replay.blocks import Measure
-from efrit_budget.replay.pricing import LONG, SHORT, Till
+from efrit_budget.replay.pricing import CACHE_SECONDS, Till
 from efrit_budget.replay.references import ApiClearing, Entry, Past
 from tests.replay.recordings import claude_code
 
@@ -88,23 +88,12 @@ def test_a_prompt_that_was_not_sent_for_long_is_paid_anew() -> None:
     measure = Measure(model)
     blocks = [measure.text("some words " * 5_000)]
     soon, late = Till(model), Till(model)
-    for till, pause in ((soon, SHORT - 1), (late, SHORT + 1)):
+    for till, pause in ((soon, CACHE_SECONDS - 1), (late, CACHE_SECONDS + 1)):
         till.charge(blocks, 0, 0.0)
         till.charge(blocks, 0, pause)
     assert soon.charges[1].read == blocks[0].tokens
     assert late.charges[1].read == 0
     assert late.charges[1].dollars == pytest.approx(12.5 * soon.charges[1].dollars)
-
-
-def test_a_prompt_that_is_marked_for_an_hour_lives_so_long_and_costs_more() -> None:
-    model = model_named(MODEL)
-    blocks = [Measure(model).text("some words " * 5_000)]
-    short, long = Till(model), Till(model)
-    short.charge(blocks, 0, 0.0)
-    long.charge(blocks, 0, 0.0, LONG)
-    assert long.charges[0].dollars == pytest.approx(1.6 * short.charges[0].dollars)
-    long.charge(blocks, 0, LONG - 1, LONG)
-    assert long.charges[1].read == blocks[0].tokens
 
 
 def test_the_apis_clearing_keeps_the_latest_results_and_clears_enough_or_nothing() -> None:

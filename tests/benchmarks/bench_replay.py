@@ -1,0 +1,182 @@
+"""Recorded sessions, replayed: price and needed facts beside other ways to make room.
+
+The recordings lie in the folder that `EFRIT_TRAJECTORIES` names.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace as changed
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from unittest.mock import patch
+
+from efrit_budget.app import open_application
+from efrit_budget.budget.models import model_named
+from efrit_budget.budget.prices import dollars
+from efrit_budget.conversation import begin
+from efrit_budget.replay.account import Account
+from efrit_budget.replay.files import open_recording
+from efrit_budget.replay.ours import Clock, Means
+from efrit_budget.replay.recording import Recording
+from efrit_budget.replay.replaying import Clearing, Replay, replay
+from efrit_budget.settings.load import load
+from tests.benchmarks.recorded_usage import FOLDER
+from tests.benchmarks.table import Row
+
+TENTH, TWENTIETH = "claude-opus-4-6", "claude-opus-5-5"
+"""Models whose cache reads cost 0.1 and 0.05 of other input."""
+LONG = 100_000
+"""The tokens that a long session passes without management."""
+EVERY, PAUSE, STEP = 20, 600.0, 20.0
+"""The turns between two pauses, the seconds of a pause, and those of a turn."""
+CHOICES = ((0.1, 3), (0.15, 5), (0.3, 5), (0.45, 8), (0.9, 20))
+"""The low-water marks and the recent turns of the frontier."""
+
+
+def run() -> Iterator[Row]:
+    """Yield the rows of the table."""
+    folder = os.environ.get(FOLDER)
+    paths = sorted(Path(folder).glob("*.jsonl.gz")) if folder else []
+    if not paths:
+        yield Row("recorded sessions", "none: set EFRIT_TRAJECTORIES to their folder")
+        return
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as workers:
+        for model, bar in ((TENTH, 0.40), (TWENTIETH, 0.48)):
+            found = list(workers.map(measured, paths, [model] * len(paths)))
+            yield from _price_rows(model, bar, [one for one, _ in found])
+            yield from _fact_rows(model, [one for one, _ in found])
+        yield Row(
+            "slowest replay, all ways together",
+            f"{max(seconds / len(one.played) for one, seconds in found) * 1000:.1f} ms a turn",
+            bar="≤ 20 ms",
+        )
+        yield from _frontier_rows(workers, paths)
+        with_cold = list(workers.map(paused, paths))
+        without = list(workers.map(paused_without_cold, paths))
+        yield _row(
+            f"a pause of 10 minutes every {EVERY} turns: price beside that without `cold`",
+            mean([one / other for one, other in zip(with_cold, without, strict=True)]),
+            0.75,
+        )
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of the values."""
+    return sum(values) / max(1, len(values))
+
+
+def measured(
+    path: Path, model: str, limits: dict[str, float] | None = None
+) -> tuple[Replay, float]:
+    """Return a replayed recording, and the seconds that it took."""
+    started = perf_counter()
+    return replayed(open_recording(path), model, limits or {}), perf_counter() - started
+
+
+def replayed(recording: Recording, model: str, limits: dict[str, float]) -> Replay:
+    """Replay a recording in a database of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = {"storage.database": f"{folder}/replay.db"}
+        clock = Clock()
+        application = open_application(load(overrides=places), clock)
+        try:
+            root = Path(folder, "project")
+            root.mkdir()
+            means = Means(application.call, clock, str(root), model_named(model), dict(limits))
+            return replay(means, recording, Clearing(), lambda *_: None)
+        finally:
+            application.close()
+
+
+def prompts(account: Account) -> float:
+    """Return the price of the prompts alone."""
+    model = account.till.model.name
+    replies = sum(
+        dollars(model, {"output_tokens": charge.output}) or 0.0 for charge in account.till.charges
+    )
+    return account.dollars - replies
+
+
+def _by_name(one: Replay) -> dict[str, Account]:
+    return {account.name: account for account in one.accounts}
+
+
+def _ratios(replays: Sequence[Replay], name: str, *, long: bool = False) -> list[float]:
+    """Return our price of prompts beside that of another way, for all or the long sessions."""
+    found = [_by_name(one) for one in replays]
+    return [
+        prompts(one["efrit"]) / prompts(one[name])
+        for one in found
+        if not long or one["unmanaged"].largest > LONG
+    ]
+
+
+def _row(name: str, value: float, bar: float, shown: str = "{:.3f}", *, least: bool = False) -> Row:
+    holds = value >= bar if least else value <= bar
+    return Row(name, shown.format(value), bar=f"{'≥' if least else '≤'} {bar:g}", holds=holds)
+
+
+def _price_rows(model: str, bar: float, replays: Sequence[Replay]) -> Iterator[Row]:
+    long = _ratios(replays, "unmanaged", long=True)
+    largest = max(one.accounts[0].largest / one.limit for one in replays)
+    yield _row(f"{model}: largest prompt beside the limit, estimated", largest, 1.01)
+    yield _row(
+        f"… price of the prompts beside unmanaged, {len(long)} long sessions", mean(long), bar
+    )
+    yield _row("… beside the API's clearing", mean(_ratios(replays, "API clearing")), 0.85)
+    yield _row("… the same, worst session", max(_ratios(replays, "API clearing")), 1.0)
+    for name in ("summary", "drop oldest"):
+        yield Row(f"… beside {name}", f"{mean(_ratios(replays, name)):.3f}")
+
+
+def _fact_rows(model: str, replays: Sequence[Replay]) -> Iterator[Row]:
+    for at, name in enumerate(account.name for account in replays[0].accounts):
+        shares = [_share(one.accounts[at]) for one in replays]
+        row = f"{model}: needed facts in view, {name}"
+        if at:
+            yield Row(row, f"{mean(shares):.1%}", f"worst {min(shares):.1%}")
+            continue
+        yield _row(row, mean(shares), 0.99, "{:.1%}", least=True)
+        yield _row("… the same, worst session", min(shares), 0.95, "{:.1%}", least=True)
+    ours = [one.accounts[0] for one in replays]
+    repeats, seen = sum(one.repeats for one in ours), sum(one.repeats_in_view for one in ours)
+    yield _row(f"… {repeats} repeated calls, in view", seen / repeats, 0.95, "{:.1%}", least=True)
+
+
+def _share(account: Account) -> float:
+    return account.facts_in_view / account.facts if account.facts else 1.0
+
+
+def _frontier_rows(workers: ProcessPoolExecutor, paths: Sequence[Path]) -> Iterator[Row]:
+    for low_water, recent in CHOICES:
+        limits = {"low_water": low_water, "recent_turns": recent}
+        found = workers.map(measured, paths, [TENTH] * len(paths), [limits] * len(paths))
+        replays = [one for one, _ in found]
+        shares = [_share(one.accounts[0]) for one in replays]
+        yield Row(
+            f"frontier: low_water {low_water}, recent_turns {recent}",
+            f"price {mean(_ratios(replays, 'unmanaged', long=True)):.3f}",
+            f"facts {mean(shares):.1%}, worst {min(shares):.1%}",
+        )
+
+
+def paused(path: Path) -> float:
+    """Return our price of a session's prompts with a pause after every so many turns."""
+    recording, moment = open_recording(path), 0.0
+    turns = []
+    for number, turn in enumerate(recording.turns):
+        moment += PAUSE if number % EVERY == EVERY - 1 else STEP
+        turns.append(changed(turn, began=moment, ended=moment))
+    one = replayed(changed(recording, turns=turns), TENTH, {})
+    return prompts(one.accounts[0])
+
+
+def paused_without_cold(path: Path) -> float:
+    """Return the same price where an expired cache is no reason for a rewrite."""
+    with patch.object(begin, "CACHE_SECONDS", float("inf")):
+        return paused(path)
