@@ -28,6 +28,8 @@ VENDOR = "anthropic"
 """The provider of an endpoint that the client does not describe."""
 LEAST_WINDOW = 8_000
 """The least window of the models that are listed; smaller ones are for other work."""
+CACHE_SECONDS = 300
+"""The seconds after which the API forgets a prompt that was not sent again."""
 SOME = 1_000
 """The tokens of a prompt that is short for any model."""
 
@@ -36,15 +38,15 @@ SOME = 1_000
 class Rates:
     """The prices of tokens that a cache reads and writes, beside that of other input tokens."""
 
-    read: float = 0.1
-    write: float = 1.25
+    read: float
+    write: float
 
 
-def cache_rates(model: str, provider: str = "") -> Rates:
-    """Return the rates of a model; if its prices are unknown, those of most models of Claude's."""
+def cache_rates(model: str, provider: str = "") -> Rates | None:
+    """Return the rates of a model, or None if its prices are unknown or it costs nothing."""
     prices = million_prices(model, provider)
     if not prices or not prices["input"]:
-        return Rates()
+        return None
     read, write = (prices[kind] / prices["input"] for kind in ("cache_read", "cache_write"))
     return Rates(read, write)
 

@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from efrit_budget.budget import bands
 from efrit_budget.budget.bands import Band
 from efrit_budget.budget.endpoint import NOT_DESCRIBED, Endpoint, Feature, stored_endpoint
-from efrit_budget.budget.prices import cache_rates
+from efrit_budget.budget.prices import CACHE_SECONDS, cache_rates
 from efrit_budget.conversation import (
     calls,
     segments,
@@ -32,9 +32,6 @@ from efrit_budget.conversation.tool_uses import answer_unanswered
 from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import EfritError, JsonObject, field_error
-
-CACHE_SECONDS = 300
-"""The seconds after which the API forgets a prompt that was not sent again."""
 
 
 class BudgetError(EfritError):
@@ -239,10 +236,12 @@ def _with_payoff(
     """Return the state, and a reason for a rewrite if one pays now."""
     window, bounds = state.window, state.bounds
     rates = cache_rates(request.model, request.endpoint.provider)
+    if rates is None:
+        return state, ()
     found = payoff(state.pieces, state.used, plan, rates)
     last = turns.find_last_request(connection, window.session_id, window.turn)
     if last is not None and now - last > CACHE_SECONDS:
-        return state, (Reason.COLD,) if found.is_worth_it_when_cold else ()
+        return state, (Reason.COLD,) if found.frees_enough else ()
     carried = window.carried + found.carrying
     reasons = (Reason.COST,) if found.is_due(carried, bounds.limits.patience) else ()
     return replace(state, window=replace(window, carried=carried)), reasons

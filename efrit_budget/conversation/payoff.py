@@ -13,7 +13,7 @@ from efrit_budget.conversation.pieces import Piece, PieceState
 from efrit_budget.conversation.plan import Plan, cost_in
 
 LEAST_FREED = 0.1
-"""The least share of the prompt that a rewrite frees which is made since the cache has expired."""
+"""The least share of the prompt that is freed by a rewrite that is made to save."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Payoff:
 
     def is_due(self, carried: float, patience: float) -> bool:
         """Return whether reading has cost enough since the last rewrite to make this one."""
-        return patience > 0 and self.freed > 0 and carried >= patience * self.cost
+        return patience > 0 and self.frees_enough and carried >= patience * self.cost
 
     @property
-    def is_worth_it_when_cold(self) -> bool:
-        """Return whether enough would leave a prompt that is paid anew anyway."""
-        return self.freed >= self.prompt * LEAST_FREED
+    def frees_enough(self) -> bool:
+        """Whether the rewrite frees a share of the prompt that is worth a new epoch."""
+        return self.freed >= max(1, self.prompt * LEAST_FREED)
 
 
 def payoff(pieces: Iterable[Piece], used: int, plan: Plan, rates: Rates) -> Payoff:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import counts_of
-from efrit_budget.budget.prices import dollars
+from efrit_budget.budget.prices import CACHE_SECONDS, dollars
 from efrit_budget.conversation import turns
 from efrit_budget.conversation.end import usage_blocks
 from efrit_budget.errors import JsonObject
 
 CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
-CACHE_SECONDS = 300
-"""The seconds after which the API forgets a prompt that was not sent again."""
 LEAST_LOSS, LEAST_SHARE = 1_000, 0.1
 """The least tokens, and the least share of the cached ones, whose loss is reported."""
 

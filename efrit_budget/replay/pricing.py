@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from efrit_budget.budget.models import Model
-from efrit_budget.budget.prices import dollars
+from efrit_budget.budget.prices import CACHE_SECONDS, dollars
 from efrit_budget.replay.blocks import SentBlock
-
-CACHE_SECONDS = 300
-"""The seconds that a cached prompt lives after its latest use."""
 
 
 @dataclass(frozen=True)

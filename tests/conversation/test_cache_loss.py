@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.budget.prices import dollars
-from efrit_budget.conversation.prices import CACHE_SECONDS
+from efrit_budget.budget.prices import CACHE_SECONDS, dollars
 from tests.conversation.client import Client, text, words
 
 OTHER = "claude-haiku-5-5"

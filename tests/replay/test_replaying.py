@@ -10,9 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from efrit_budget.budget.models import model_named
+from efrit_budget.budget.prices import CACHE_SECONDS
 from efrit_budget.cli.parser import run
 from efrit_budget.replay.blocks import Measure
-from efrit_budget.replay.pricing import CACHE_SECONDS, Till
+from efrit_budget.replay.pricing import Till
 from efrit_budget.replay.references import ApiClearing, Entry, Past
 from tests.replay.recordings import claude_code
 
