@@ -979,9 +979,9 @@ It has the cost, what fills the window, the keys, and with room the tiers."
   (unless efrit-budget-view--timer
     (setq efrit-budget-view--timer
           (efrit-run-at-time (max efrit-budget-view-delay
-                            (- (+ efrit-budget-view--refresh-time efrit-budget-view-interval)
-                               (float-time)))
-                       nil #'efrit-budget-view--refresh-if-visible (current-buffer)))))
+                                  (- (+ efrit-budget-view--refresh-time efrit-budget-view-interval)
+                                     (float-time)))
+                             nil #'efrit-budget-view--refresh-if-visible (current-buffer)))))
 
 (defun efrit-budget-view--refresh-if-visible (buffer)
   "Refresh BUFFER if it is in a window; displaying it later refreshes it, too."

@@ -910,7 +910,7 @@ BACK is as in `efrit-item-append'."
   (unless efrit-markdown--timer
     (setq efrit-markdown--timer
           (efrit-run-at-time efrit-markdown--pause-seconds nil
-                       #'efrit-markdown--step (current-buffer)))))
+                             #'efrit-markdown--step (current-buffer)))))
 
 (defun efrit-markdown-streaming-p (item)
   "Return non-nil if the text of ITEM is streaming."

@@ -217,7 +217,7 @@ BLOCKS is a list of the content blocks of the user message, or nil."
   "Stop LOOP once the sidecar has answered; notify the person if that takes long."
   (setf (efrit-loop-stopping loop) t)
   (efrit-run-at-time efrit-stop-patience nil #'efrit-turn--warn-slow-stop
-               loop (efrit-loop-step loop)))
+                     loop (efrit-loop-step loop)))
 
 (defun efrit-turn--warn-slow-stop (loop step)
   "Notify observers that the sidecar does not answer, if LOOP is still in STEP.

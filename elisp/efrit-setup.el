@@ -816,8 +816,8 @@ the tools it uses are real, and no key is used.  The project is in %s."
 (defun efrit-demo--end-soon ()
   "End the demo, whose session's buffer is being killed."
   (efrit-run-at-time 0 nil (lambda ()
-                       (when efrit-demo--folder
-                         (efrit-demo-end)))))
+                             (when efrit-demo--folder
+                               (efrit-demo-end)))))
 
 (defun efrit-demo--end-with-emacs ()
   "End the demo before Emacs exits, and return t.

@@ -1034,7 +1034,7 @@ uv (https://docs.astral.sh/uv) does: uv python install 3.13"
       (process-send-string process (if (string-empty-p slice) ".\n" (concat slice "\n")))
       (unless (string-empty-p slice)
         (efrit-run-at-time 0 nil #'efrit-install--send install process
-                     (+ from efrit-install--slice))))))
+                           (+ from efrit-install--slice))))))
 
 ;;;; The end
 

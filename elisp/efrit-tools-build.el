@@ -803,12 +803,12 @@ Call THEN with (TEXT . FUNCTION), where FUNCTION returns TEXT formatted, or
 REFUSED with the reason."
   ;; The Eglot of Emacs 30 notices changes in a timer that runs before this one.
   (efrit-run-at-time 0 nil (lambda ()
-                       (condition-case err
-                           (with-current-buffer buffer
-                             (efrit-format--request then refused))
-                         (error
-                          (funcall refused (format "the language server could not be asked: %s"
-                                                   (error-message-string err))))))))
+                             (condition-case err
+                                 (with-current-buffer buffer
+                                   (efrit-format--request then refused))
+                               (error
+                                (funcall refused (format "the language server could not be asked: %s"
+                                                         (error-message-string err))))))))
 
 (defun efrit-format--request (then refused)
   "Request formatting of this buffer; then call THEN or REFUSED with the outcome.

@@ -138,7 +138,8 @@ The model continues with the tool's partial result."
   (setq efrit-live--next-retry (cons (+ (float-time) seconds) problem)
         efrit-live--timer
         (efrit-run-at-time 1 1 (let ((buffer (current-buffer)))
-                           (lambda () (efrit-transcript-in buffer (efrit-live-refresh))))))
+                                 (lambda ()
+                                   (efrit-transcript-in buffer (efrit-live-refresh))))))
   (efrit-live-refresh))
 
 (defun efrit-live-end-count ()
@@ -1178,11 +1179,11 @@ If they are not, the next turn brings it."
     (let ((buffer (current-buffer)))
       (setq efrit-session-view--budget-timer
             (efrit-run-at-time efrit-budget-view-delay nil
-                         (lambda ()
-                           (efrit-with-live-buffer buffer
-                             (efrit-stop-timer efrit-session-view--budget-timer)
-                             (when (eq (efrit-loop-state loop) 'running)
-                               (efrit-loop-fetch-budget loop)))))))))
+                               (lambda ()
+                                 (efrit-with-live-buffer buffer
+                                   (efrit-stop-timer efrit-session-view--budget-timer)
+                                   (when (eq (efrit-loop-state loop) 'running)
+                                     (efrit-loop-fetch-budget loop)))))))))
 
 (defconst efrit-session-view--mode-line-rest 48
   "Columns of the mode line that are left to all but the buffer's name.")

@@ -126,6 +126,8 @@ It is an alist from candidates to their annotations, in order."
                  "Go." "One." "— The model is claude-opus-5-5, as in the last turn.")
                 (efrit-viewing-type "Again.")
                 (efrit-viewing-shows "Two.")
+                ;; The record of a reply is written with its end.
+                (efrit-test-rest efrit-loop-here)
                 (should (equal '("claude-opus-5-5" "claude-opus-5-5") (choosing-tests--models)))
                 ;; It is in this Emacs already.
                 (choosing-tests--press "M-x efrit-resume RET RET")
