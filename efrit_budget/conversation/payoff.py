@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from efrit_budget.budget.prices import Rates
-from efrit_budget.conversation.pieces import Piece, PieceState
+from efrit_budget.conversation.pieces import Piece
 from efrit_budget.conversation.plan import Plan, cost_in
 
 LEAST_FREED = 0.1
@@ -52,11 +52,7 @@ def payoff(pieces: Iterable[Piece], used: int, plan: Plan, rates: Rates) -> Payo
     """Return the payoff of a planned rewrite of a window that has `used` tokens."""
     rewritten, is_changed = 0, False
     for piece in pieces:
-        state = plan.states[piece.key]
-        is_gone = state is PieceState.GONE
-        kept = 0 if is_gone else cost_in(piece, state)
+        kept = cost_in(piece, plan.states[piece.key])
         is_changed = is_changed or kept != cost_in(piece, piece.state)
         rewritten += kept if is_changed and piece.place is not None else 0
-    if any(state is PieceState.GONE for state in plan.states.values()):
-        rewritten = max(rewritten, plan.total - used)
     return Payoff(used - plan.total, rewritten, used, rates)
