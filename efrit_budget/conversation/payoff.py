@@ -44,7 +44,7 @@ class Payoff:
 
     @property
     def frees_enough(self) -> bool:
-        """Whether the rewrite frees a share of the prompt that is worth a new epoch."""
+        """Return whether the rewrite frees a share of the prompt that is worth a new epoch."""
         return self.freed >= max(1, self.prompt * LEAST_FREED)
 
 
