@@ -19,14 +19,16 @@ PATTERN = re.compile(
 RUN = re.compile(r"[\w.@~/:>-]+")
 """A run of the characters that names have; longer ones than `LONGEST` are data."""
 LEAST, LONGEST = 4, 200
-"""The least and the most characters of a name; numbers may have fewer."""
+"""The least and the most characters of a name that is no number."""
+LEAST_DIGITS = 3
+"""The least digits of a number."""
 LOOKED_AT = 200_000
 """The most characters of a text in which names are counted."""
 
 
 def names(text: str) -> frozenset[str]:
     """Return the names in a text; the last part of a path is a name as well."""
-    return frozenset(_each(text))
+    return frozenset(count_names(text))
 
 
 def most_frequent(text: str, room: int, without: Container[str] = "") -> str:
@@ -34,22 +36,32 @@ def most_frequent(text: str, room: int, without: Container[str] = "") -> str:
 
     Of two that are as frequent, the shorter comes first; names in `without` are left out.
     """
-    counted = Counter(_each(text[:LOOKED_AT]))
+    counted = count_names(text[:LOOKED_AT])
     found: list[str] = []
     for name in sorted(counted, key=lambda name: counted[name] / sqrt(len(name)), reverse=True):
         if len(name) + 1 <= room and name not in without:
             found.append(name)
             room -= len(name) + 1
+        elif room < LEAST:
+            break
     return " ".join(found)
 
 
-def _each(text: str) -> Iterator[str]:
-    for run in RUN.finditer(text):
-        if run.end() - run.start() <= LONGEST:
-            yield from _in_run(run[0])
+def count_names(text: str) -> Counter[str]:
+    """Return how often each name occurs in a text, in the order of their first occurrences."""
+    counted: Counter[str] = Counter()
+    for run, times in Counter(RUN.findall(text)).items():
+        if run.isdigit():
+            if len(run) >= LEAST_DIGITS:
+                counted[run] += times
+        elif len(run) <= LONGEST and not (run.isalpha() and run.islower()):
+            for name in _in_run(run):
+                counted[name] += times
+    return counted
 
 
 def _in_run(run: str) -> Iterator[str]:
+    """Yield the names in a run of the characters that names have."""
     for match in PATTERN.finditer(run):
         name = match[0].strip(".-")
         if len(name) < LEAST and not name.isdigit():
