@@ -50,19 +50,24 @@ def most_frequent(text: str, room: int, without: Container[str] = "") -> str:
 def count_names(text: str) -> Counter[str]:
     """Return how often each name occurs in a text, in the order of their first occurrences."""
     counted: Counter[str] = Counter()
-    for run, times in Counter(RUN.findall(text)).items():
-        if run.isdigit():
-            if len(run) >= LEAST_DIGITS:
-                counted[run] += times
-        elif len(run) <= LONGEST and not (run.isalpha() and run.islower()):
-            for name in _in_run(run):
+    for word, times in Counter(text.split()).items():
+        if word.isdigit():
+            if len(word) >= LEAST_DIGITS:
+                counted[word] += times
+        elif not (word.isalpha() and word.islower()):
+            for name in _in_word(word):
                 counted[name] += times
     return counted
 
 
-def _in_run(run: str) -> Iterator[str]:
-    """Yield the names in a run of the characters that names have."""
-    for match in PATTERN.finditer(run):
+def _in_word(word: str) -> Iterator[str]:
+    """Yield the names in what stands between blanks."""
+    if len(word) > LONGEST:
+        for run in RUN.findall(word):
+            if len(run) <= LONGEST:
+                yield from _in_word(run)
+        return
+    for match in PATTERN.finditer(word):
         name = match[0].strip(".-")
         if len(name) < LEAST and not name.isdigit():
             continue
