@@ -239,8 +239,8 @@ def _with_payoff(
     if rates is None:
         return state, ()
     found = payoff(state.pieces, state.used, plan, rates)
-    last = turns.find_last_request(connection, window.session_id, window.turn)
-    if last is not None and now - last > CACHE_SECONDS:
+    last = turns.get(connection, window.session_id, window.turn - 1)
+    if last is not None and now - last["begun"] > CACHE_SECONDS:
         return state, (Reason.COLD,) if found.frees_enough else ()
     carried = window.carried + found.carrying
     reasons = (Reason.COST,) if found.is_due(carried, bounds.limits.patience) else ()

@@ -1,6 +1,7 @@
 """Compute the cost of the API's content blocks; select those that can be sent back."""
 
 import json
+from collections.abc import Iterator
 
 from efrit_budget.budget.families import Family
 from efrit_budget.errors import Json, JsonObject
@@ -31,6 +32,17 @@ def valid_json(value: Json, separators: tuple[str, str] | None = None) -> str:
     except UnicodeEncodeError:
         return json.dumps(value, separators=separators)
     return text
+
+
+def leaves(value: Json) -> Iterator[Json]:
+    """Yield the values in a JSON value that are neither lists nor objects, in order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for member in value:
+            yield from leaves(member)
+    else:
+        yield value
 
 
 def is_blank(block: JsonObject) -> bool:

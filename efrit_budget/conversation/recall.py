@@ -49,7 +49,7 @@ class SessionResults:
         with self._database.reading() as connection:
             call_rows = calls.list_results(connection, self._session_id)
             evicted = segments.list_evicted(connection, self._session_id)
-            begun = turns.list_begun(connection, self._session_id) if evicted else {}
+            times = turns.list_times(connection, self._session_id) if evicted else {}
         entries: list[tuple[tuple[float, int], tuple[str, JsonObject]]] = [
             ((row["ended"], row["number"]), (_call_line(row), call_facts(row))) for row in call_rows
         ]
@@ -57,7 +57,9 @@ class SessionResults:
             facts = {"handle": f"t{row['turn']}", "role": row["role"], "state": "gone"}
             words = " ".join(_block_text(json.loads(row["content"])).split())
             line = f"t{row['turn']} {row['role']} (evicted): {words[:120]}"
-            entries.append(((begun[row["turn"]], 0), (line, facts | {"turn": row["turn"]})))
+            entries.append(
+                ((times[row["turn"]]["begun"], 0), (line, facts | {"turn": row["turn"]}))
+            )
         entries.sort(key=lambda entry: entry[0])
         return of_items("entries", [(None, [entry for _, entry in entries])])
 

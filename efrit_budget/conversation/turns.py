@@ -89,21 +89,6 @@ def find_latest_usage(
     return row
 
 
-def list_begun(connection: Connection, session_id: str) -> dict[int, float]:
-    """Return the time at which each turn began, by its number."""
-    rows = connection.execute("SELECT number, begun FROM turns WHERE session_id = ?", (session_id,))
-    return dict(rows.fetchall())
-
-
-def find_last_request(connection: Connection, session_id: str, before: int) -> float | None:
-    """Return the time at which the latest of the turns before a turn began, or None."""
-    row = connection.execute(
-        "SELECT begun FROM turns WHERE session_id = ? AND number < ? ORDER BY number DESC LIMIT 1",
-        (session_id, before),
-    ).fetchone()
-    return None if row is None else row["begun"]
-
-
 def list_times(connection: Connection, session_id: str) -> dict[int, Row]:
     """Return model, begin and end of each turn, by its number."""
     rows = connection.execute(

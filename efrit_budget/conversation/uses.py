@@ -4,7 +4,8 @@ from functools import lru_cache
 from sqlite3 import Connection
 
 from efrit_budget.conversation import calls
-from efrit_budget.errors import Json, JsonObject
+from efrit_budget.conversation.blocks import leaves
+from efrit_budget.errors import JsonObject
 from efrit_budget.results.names import LOOKED_AT, names
 
 known_names = lru_cache(maxsize=500)(names)
@@ -17,6 +18,8 @@ def count_uses(
     """Set the last use of the results in full whose names the reply takes up."""
     said = "\n".join(text for block in blocks for text in _texts(block))
     taken = set(names(said[:LOOKED_AT]))
+    if not taken:
+        return
     for row in calls.list_full_texts(connection, session_id):
         found = taken & known_names(row["delivered"])
         if found:
@@ -26,13 +29,5 @@ def count_uses(
 
 def _texts(block: JsonObject) -> list[str]:
     if block["type"] == "tool_use":
-        return _strings(block["input"])
+        return [value for value in leaves(block["input"]) if isinstance(value, str)]
     return [block["text"]] if block["type"] == "text" else []
-
-
-def _strings(value: Json) -> list[str]:
-    if isinstance(value, dict):
-        return [text for member in value.values() for text in _strings(member)]
-    if isinstance(value, list):
-        return [text for member in value for text in _strings(member)]
-    return [value] if isinstance(value, str) else []

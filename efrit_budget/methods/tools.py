@@ -13,10 +13,10 @@ from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import parse_object
 from efrit_budget.methods.params import SessionParams, ToolUseId, ToolUseParams
 from efrit_budget.results.body import Body
-from efrit_budget.results.marks import own_and_found, quote, quote_with_items
+from efrit_budget.results.marks import own_and_found, quote_with_items
 from efrit_budget.toolcalls.entry_draft import Produced
 from efrit_budget.toolcalls.runner import Control, ToolRunner
-from efrit_budget.toolcalls.summary import head_and_tail, summary_of_text, with_names
+from efrit_budget.toolcalls.summary import summarize_recorded
 from efrit_budget.tools.base import Outcome, Status
 from efrit_budget.tools.registry import Registry, entry
 from efrit_budget.wire.method import Call, Lane, Members, Method, NoParams, Offset
@@ -107,10 +107,7 @@ class ToolMethods:
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
         body = _body(params)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
-        unknown = summary_of_text if params.status == "success" else head_and_tail
-        summary = one_line_each(
-            with_names(quote(params.summary), body.text) if params.summary else unknown(body.text)
-        )
+        summary = summarize_recorded(params.summary, outcome)
         produced = Produced(
             outcome, summary, params.lisp, params.todos, one_line_each(params.gist), params.ending
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from efrit_budget.budget.prices import dollars
 from efrit_budget.replay.blocks import SentBlock
@@ -23,7 +23,6 @@ class Account:
     rewrites: int = 0
     extra_dollars: float = 0.0
     """The price of requests besides those of the recording, such as those for a summary."""
-    prompts: list[int] = field(default_factory=list)
 
     @property
     def dollars(self) -> float:
@@ -44,7 +43,7 @@ class Account:
     def add_summary(self, prompt: int, output: int) -> None:
         """Add the price of a request that has the model summarize a cached prompt."""
         counts = {"cache_read_input_tokens": prompt, "output_tokens": output}
-        self.extra_dollars += dollars(self.till.model.name, counts, self.till.provider) or 0.0
+        self.extra_dollars += dollars(self.till.model.name, counts) or 0.0
 
     def check(
         self, blocks: Sequence[SentBlock], needed: set[str], repeated: Sequence[SentBlock]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.budget.families import family_named
 from efrit_budget.budget.models import Model
-from efrit_budget.conversation.blocks import block_estimate, valid_json
+from efrit_budget.conversation.blocks import block_estimate, leaves, valid_json
 from efrit_budget.errors import JsonObject
 from efrit_budget.results.names import names
 
@@ -74,19 +74,6 @@ def _texts(block: JsonObject) -> Iterable[str]:
         for part in block["content"]:
             yield from _texts(part)
     elif kind == "tool_use":
-        yield from _strings(block["input"])
+        yield from (str(leaf) for leaf in leaves(block["input"]) if leaf is not None)
     elif kind in ("text", "thinking"):
         yield str(block[kind])
-
-
-def _strings(value: object) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _strings(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)
-    elif isinstance(value, int | float):
-        yield str(value)

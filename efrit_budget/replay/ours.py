@@ -53,8 +53,6 @@ class Request:
     blocks: list[SentBlock]
     """All blocks, those of the prefix first."""
     is_rewrite: bool
-    tokens: int
-    """The tokens of the prompt by the budget's own count."""
     delivered: dict[str, str] = field(default_factory=dict)
     """The delivered text of each result, by the id of its tool use."""
     whole: dict[str, str] = field(default_factory=dict)
@@ -130,9 +128,7 @@ class ReplayedSession:
             self._messages += self._measured(message["content"])
         blocks = [*self._prefix, *self._messages]
         self.prompt_limit = begun["budget"]["prompt_limit"]
-        tiers = begun["budget"]["tiers"].items()
-        used = sum(tier["used"] for name, tier in tiers if name != "response")
-        return Request(self._prefix, blocks, rewrite is not None, used)
+        return Request(self._prefix, blocks, rewrite is not None)
 
     def _measured(self, blocks: Sequence[JsonObject]) -> list[SentBlock]:
         return [self._measure.block(block) for block in blocks]

@@ -25,7 +25,6 @@ class Till:
     """Charges the requests of a session, one after the other."""
 
     model: Model
-    provider: str = ""
     _before: Sequence[SentBlock] = ()
     _moment: float = 0.0
     charges: list[Charge] = field(default_factory=list)
@@ -44,7 +43,7 @@ class Till:
         new = prompt - read
         counts = {"output_tokens": output, "cache_read_input_tokens": read}
         counts["cache_creation_input_tokens" if is_cached else "input_tokens"] = new
-        price = dollars(self.model.name, counts, self.provider) or 0.0
+        price = dollars(self.model.name, counts) or 0.0
         self._before, self._moment = (list(blocks) if is_cached else []), moment
         charge = Charge(prompt, read, output, price)
         self.charges.append(charge)

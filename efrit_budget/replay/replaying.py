@@ -144,7 +144,6 @@ def our_account(played: Sequence[Played], measure: Measure, model: Model) -> Acc
         blocks = one.request.blocks
         account.till.charge(blocks, one.output, one.turn.began)
         account.rewrites += one.request.is_rewrite
-        account.prompts.append(one.request.tokens)
         repeated = [measure.result(use, delivered[use]) for use in one.repeated]
         account.check(blocks, one.needed, repeated)
         delivered |= one.request.delivered

@@ -34,6 +34,15 @@ def summarize(tool: Tool, call: ToolCall, arguments: Arguments | None, outcome: 
         return summary_of_text(sound_text(outcome.whole.text))
 
 
+def summarize_recorded(given: str | None, outcome: Outcome) -> str:
+    """Return the client's summary with names, or what stands in for it if it gave none."""
+    text = outcome.whole.text
+    if given:
+        return one_line_each(with_names(quote(given), text))
+    is_success = outcome.status is Status.SUCCESS
+    return one_line_each(summary_of_text(text) if is_success else head_and_tail(text))
+
+
 def summary_of_text(text: str) -> str:
     """Return a text of at most `MOST` characters whole, else its beginning and its names."""
     if len(text) <= MOST:
