@@ -3,7 +3,7 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from efrit_budget.cli.output import complain, print_json, print_table, replacing
 
 if TYPE_CHECKING:
     from efrit_budget.replay.recording import Recording
-    from efrit_budget.replay.replaying import Replay
+    from efrit_budget.replay.replaying import Clearing, Replay
 
 NAME = "replay"
 HELP = "Replay recorded sessions: prompts, prices, and what stood in the window when needed."
@@ -91,12 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _replay(recording: "Recording", arguments: argparse.Namespace) -> "Replay":
-    """Replay a recording in a database of its own, which is deleted afterwards."""
-    from efrit_budget.app import open_application
-    from efrit_budget.budget.models import model_named
-    from efrit_budget.replay.ours import Clock, Means
-    from efrit_budget.replay.replaying import Clearing, replay
-    from efrit_budget.settings.load import load
+    """Replay a recording as the arguments say, and show on a terminal how far it is."""
+    from efrit_budget.replay.replaying import Clearing
 
     clearing = Clearing(
         arguments.clear_at,
@@ -105,6 +101,24 @@ def _replay(recording: "Recording", arguments: argparse.Namespace) -> "Replay":
         arguments.clear_inputs,
     )
     limits = {} if arguments.total is None else {"total": arguments.total}
+    progress = _progress(recording.name)
+    return replay_apart(recording, arguments.model, limits, clearing, progress)
+
+
+def replay_apart(
+    recording: "Recording",
+    model: str,
+    limits: Mapping[str, float],
+    clearing: "Clearing",
+    progress: Callable[[int, int], None],
+) -> "Replay":
+    """Replay a recording in a database of its own, which is deleted afterwards."""
+    from efrit_budget.app import open_application
+    from efrit_budget.budget.models import model_named
+    from efrit_budget.replay.ours import Clock, Means
+    from efrit_budget.replay.replaying import replay
+    from efrit_budget.settings.load import load
+
     with tempfile.TemporaryDirectory(prefix="efrit-replay-") as folder:
         places = {"storage.database": f"{folder}/replay.db"}
         clock = Clock()
@@ -114,9 +128,8 @@ def _replay(recording: "Recording", arguments: argparse.Namespace) -> "Replay":
         try:
             root = Path(folder, "project")
             root.mkdir()
-            model = model_named(arguments.model)
-            means = Means(application.call, clock, str(root), model, limits)
-            return replay(means, recording, clearing, _progress(recording.name))
+            means = Means(application.call, clock, str(root), model_named(model), dict(limits))
+            return replay(means, recording, clearing, progress)
         finally:
             application.close()
 

@@ -6,7 +6,6 @@ The recordings lie in the folder that `EFRIT_TRAJECTORIES` names.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace as changed
@@ -15,16 +14,12 @@ from pathlib import Path
 from time import perf_counter
 from unittest.mock import patch
 
-from efrit_budget.app import open_application
-from efrit_budget.budget.models import model_named
 from efrit_budget.budget.prices import dollars
+from efrit_budget.cli.replay import replay_apart
 from efrit_budget.conversation import begin
 from efrit_budget.replay.account import Account
 from efrit_budget.replay.files import open_recording
-from efrit_budget.replay.ours import Clock, Means
-from efrit_budget.replay.recording import Recording
-from efrit_budget.replay.replaying import Clearing, Replay, replay
-from efrit_budget.settings.load import load
+from efrit_budget.replay.replaying import Clearing, Replay
 from tests.benchmarks.recorded_usage import FOLDER
 from tests.benchmarks.table import Row
 
@@ -75,22 +70,9 @@ def measured(
 ) -> tuple[Replay, float]:
     """Return a replayed recording, and the seconds that it took."""
     started = perf_counter()
-    return replayed(open_recording(path), model, limits or {}), perf_counter() - started
-
-
-def replayed(recording: Recording, model: str, limits: dict[str, float]) -> Replay:
-    """Replay a recording in a database of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        places = {"storage.database": f"{folder}/replay.db"}
-        clock = Clock()
-        application = open_application(load(overrides=places), clock)
-        try:
-            root = Path(folder, "project")
-            root.mkdir()
-            means = Means(application.call, clock, str(root), model_named(model), dict(limits))
-            return replay(means, recording, Clearing(), lambda *_: None)
-        finally:
-            application.close()
+    recording = open_recording(path)
+    one = replay_apart(recording, model, limits or {}, Clearing(), lambda *_: None)
+    return one, perf_counter() - started
 
 
 def prompts(account: Account) -> float:
@@ -172,7 +154,8 @@ def paused(path: Path) -> float:
     for number, turn in enumerate(recording.turns):
         moment += PAUSE if number % EVERY == EVERY - 1 else STEP
         turns.append(changed(turn, began=moment, ended=moment))
-    one = replayed(changed(recording, turns=turns), TENTH, {})
+    recording = changed(recording, turns=turns)
+    one = replay_apart(recording, TENTH, {}, Clearing(), lambda *_: None)
     return prompts(one.accounts[0])
 
 
