@@ -29,10 +29,11 @@ ALONE = {
 
 @dataclass(frozen=True)
 class Proxy:
-    """A running proxy: its address, its key, and the port of the server behind it."""
+    """A proxy: its address, the port of the server behind it, the file of its output, its key."""
 
     url: str
     behind: int
+    log: Path
     key: str = field(default_factory=lambda: f"sk-{secrets.token_hex(32)}")
 
     def server(self, api: Api, behind: Api | None = None) -> Server:
@@ -66,8 +67,8 @@ def litellm(folder: Path) -> Iterator[Proxy]:
     """Run a proxy before a server that need not be there yet."""
     environment = environment_of("litellm")
     port = reserved_port()
-    proxy = Proxy(f"http://127.0.0.1:{port}", reserved_port())
     folder.mkdir(parents=True, exist_ok=True)
+    proxy = Proxy(f"http://127.0.0.1:{port}", reserved_port(), folder / "output")
     configuration = folder / "config.yaml"
     configuration.write_text(settings(proxy.behind), encoding="utf-8")
     options = ["--host", "127.0.0.1", "--port", str(port), "--config", str(configuration)]
@@ -75,3 +76,4 @@ def litellm(folder: Path) -> Iterator[Proxy]:
     with process([environment / "bin" / "litellm", *options], folder, variables) as (running, log):
         await_answer(running, log, f"{proxy.url}/health/liveliness")
         yield proxy
+        assert running.poll() is None, f"it ended: {log.read_text(errors='replace')}"

@@ -136,7 +136,9 @@ def test_each_form_of_a_reply_is_read_through_litellm(
         running.begin(project, {**proxy.server(api).options(), **RETRYING})
         for form in FORMS:
             done = running.say(f"Go on: {form}")
-            assert (done.rest["state"], done.rest["said"]) == ("idle", "I look. Done."), form
+            assert (done.rest["state"], done.rest["said"]) == ("idle", "I look. Done."), (
+                f"{form}: {done.rest}"
+            )
             assert [use["status"] for use in done.uses] == ["success", "success"], form
         assert len(running.say("Now much.").rest["said"]) == 10_000_000
     assert {line["status"] for line in behind.asked()} == {200}

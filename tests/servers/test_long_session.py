@@ -71,11 +71,11 @@ def test_sixty_turns_through_litellm_lose_nothing(
     """Each request that the proxy makes extends the one before, in the API of the server behind."""
     with scripted(scenario(), tmp_path / "model", proxy.behind) as model:
         outcome = play(proxy.server(api, behind), project, tmp_path)
+        outcome.check(results)
         # Emacs has the whole of the last reply before its record is written.
         assert until(lambda: len(model.asked()) >= TURNS), len(model.asked())
     answers = [(line["status"], line["error"]) for line in model.asked()]
     assert answers == [(200, None)] * TURNS
-    outcome.check(results)
     assert {line["path"] for line in model.asked()} == {PATHS[behind]}
     passed_on = [line["body"] for line in model.asked()]
     check_prefixes(passed_on, [turn["rewritten"] for turn in outcome.exchange.begun])
