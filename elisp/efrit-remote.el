@@ -29,6 +29,10 @@
 (require 'seq)
 (require 'subr-x)
 
+(unless (fboundp 'efrit-other-folders)
+  (error "Emacs loaded another efrit, %s, in place of this one: remove its folder from \
+`load-path', and restart Emacs" (locate-library "efrit")))
+
 (defvar tramp-methods)
 
 (cl-defstruct (efrit-remote-found (:constructor efrit-remote-found-create) (:copier nil))

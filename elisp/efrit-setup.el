@@ -42,9 +42,16 @@ NAME and FOUND are texts.  OK is nil for a problem; FIX says how to solve it."
 ;;;###autoload
 (defun efrit-doctor ()
   "Check Emacs, the sidecar, the endpoint and the programs, and show the report.
-In a remote folder, check the sidecar on that machine as well.  In batch,
-print the report and exit, with 1 if there is a problem."
+In a remote folder, check the sidecar on that machine as well.  Without a
+sidecar here, offer to install it.  In batch, print the report and exit, with 1
+if there is a problem."
   (interactive)
+  (efrit-doctor--check-all)
+  (unless (or noninteractive (efrit-doctor-check-ok (efrit-doctor--executable)))
+    (efrit-setup--offer-sidecar)))
+
+(defun efrit-doctor--check-all ()
+  "Check everything, and show the report; in batch, print it and exit."
   (let* ((checks (efrit-doctor-checks))
          (endpoint (efrit-doctor-endpoint))
          (theirs (efrit-doctor--sidecars))
@@ -73,6 +80,7 @@ Skip the connection if the sidecar's program is missing."
                     (efrit-doctor--check native "JSON" (if native "native" "not native")
                                          "install an Emacs that is built with libjansson"))
                   (efrit-doctor--curl)
+                  (efrit-doctor--files)
                   executable)
             (when (efrit-doctor-check-ok executable)
               (efrit-doctor--connection)))))
@@ -82,6 +90,12 @@ Skip the connection if the sidecar's program is missing."
   (let ((found (executable-find efrit-http-program)))
     (efrit-doctor--check (and found t) "curl" (or found "not found")
                          "install curl, or set `efrit-http-program'")))
+
+(defun efrit-doctor--files ()
+  "Check that no other efrit hides files of this package; return the finding."
+  (let ((others (efrit-other-folders)))
+    (efrit-doctor--check (null others) "Lisp files" (abbreviate-file-name efrit-directory)
+                         (and others (efrit-other-advice others)))))
 
 (defun efrit-doctor-endpoint ()
   "Check the address, the key and the model; return the findings.
@@ -278,6 +292,64 @@ as in `efrit-doctor'."
     (setq word-wrap t)
     (when-let* ((window (display-buffer (current-buffer))))
       (shrink-window-if-larger-than-buffer window))))
+
+;;; Installing the sidecar
+
+;; On another machine, `efrit-remote-install' does this.
+
+(defconst efrit-setup--pythons
+  '("python3" "python3.15" "python3.14" "python3.13" "python3.12" "python3.11" "python")
+  "Names of programs that may be a Python.")
+
+(defun efrit-setup--offer-sidecar ()
+  "Ask whether and how to install the sidecar on this machine, and do so."
+  (let* ((ways (or (efrit-executable-locally (efrit-setup--ways))
+                   (user-error "The sidecar needs Python %s, or uv, which brings one: install \
+either, then M-x efrit-doctor" efrit-install-oldest)))
+         (completion-extra-properties
+          (list :annotation-function (lambda (way) (concat "  " (cdr (assoc way ways))))))
+         (way (if (cdr ways)
+                  (completing-read (format-prompt "The sidecar is not installed.  Install it by"
+                                                  (caar ways))
+                                   ways nil t nil nil (caar ways))
+                (caar ways)))
+         (command (cdr (assoc way ways))))
+    (if (yes-or-no-p (format "Install the sidecar: run %s? " command))
+        (efrit-setup--run command)
+      (message "Nothing was installed"))))
+
+(defun efrit-setup--ways ()
+  "Return the ways to install the sidecar here: names and commands for the shell.
+In a checkout, that is to set it up."
+  (let ((package (shell-quote-argument efrit-sidecar-requirement)))
+    (if-let* ((checkout (efrit-executable-checkout)))
+        `(("make" . ,(format "make -C %s setup" (shell-quote-argument
+                                                 (directory-file-name checkout)))))
+      `(,@(and (executable-find "uv") `(("uv" . ,(concat "uv tool install " package))))
+        ,@(and (executable-find "pipx") `(("pipx" . ,(concat "pipx install " package))))
+        ,@(when-let* ((python (seq-find #'efrit-setup--python-p efrit-setup--pythons))
+                      (folder (shell-quote-argument
+                               (directory-file-name (expand-file-name efrit-sidecar-directory)))))
+            `(("venv" . ,(format "%s -m venv %s && %s/bin/python -m pip install %s"
+                                 python folder folder package))))))))
+
+(defun efrit-setup--python-p (program)
+  "Return non-nil if PROGRAM is a Python on which the sidecar runs, with venv."
+  (and (executable-find program)
+       (eql 0 (call-process program nil nil nil "-c" "import ensurepip, sys, venv
+sys.exit(sys.version_info < tuple(map(int, sys.argv[1].split('.'))))" efrit-install-oldest))))
+
+(defun efrit-setup--run (command)
+  "Run COMMAND, which installs the sidecar, in a buffer; then check everything again."
+  (with-current-buffer (efrit-executable-locally
+                         (compilation-start command nil (lambda (_) "*efrit install*")))
+    (add-hook 'compilation-finish-functions #'efrit-setup--installed nil t)))
+
+(defun efrit-setup--installed (buffer how)
+  "Check everything again if BUFFER, an installation, ended with HOW, and well."
+  (if (string-prefix-p "finished" how)
+      (efrit-doctor--check-all)
+    (message "The sidecar is not installed; %s says why" (buffer-name buffer))))
 
 ;;; Keys
 
@@ -868,8 +940,8 @@ This is for `kill-emacs-query-functions'."
 
 ;;;###autoload
 (defun efrit-demo-batch ()
-  "Run a session in batch on the folder above that of this package, and exit.
-The exit code is 0 if the session ends well."
+  "Run a session in batch on this checkout, and exit.
+Where this package is in no checkout, it is on the current folder.  The exit code is 0 if the session ends well."
   (kill-emacs
    (condition-case err
        (if (eq (efrit-loop-state (efrit-demo--batch)) 'idle) 0 1)
@@ -890,7 +962,7 @@ The exit code is 0 if the session ends well."
   (princ "The model is a scripted one on this machine: its replies come from a file, the tools it \
 uses\nare real.  With ANTHROPIC_API_KEY and TASK=\"...\" set it is the real model.\n\n")
   (let* ((home (make-temp-file "efrit-demo-" t))
-         (root (file-name-directory (directory-file-name efrit-directory)))
+         (root (efrit-demo--batch-root))
          (model (efrit-demo--start-model "tour")))
     (unwind-protect
         (progn
@@ -901,9 +973,13 @@ uses\nare real.  With ANTHROPIC_API_KEY and TASK=\"...\" set it is the real mode
       (efrit-host-remove efrit-demo--host)
       (delete-directory home t))))
 
+(defun efrit-demo--batch-root ()
+  "Return the folder that a demo in batch is on."
+  (or (efrit-executable-checkout) default-directory))
+
 (defun efrit-demo--batch-do (task)
-  "Do TASK in batch on the folder above that of this package; return the loop."
-  (let ((default-directory (file-name-directory (directory-file-name efrit-directory)))
+  "Do TASK in batch, and return the loop."
+  (let ((default-directory (efrit-demo--batch-root))
         (efrit-context-buffer nil))
     (princ (format "> %s\n\n" task))
     (efrit-batch-run task)))
