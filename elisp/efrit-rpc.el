@@ -255,7 +255,7 @@ set it to one, or to nil" (car command)))
       (efrit-executable--in-environment environment))))
 
 (defun efrit-executable--elsewhere ()
-  "Return the program where uv, pipx or `efrit-doctor' installs it, or nil."
+  "Return the program that uv, pipx or `efrit-doctor' installed, or nil."
   (let ((program (expand-file-name "~/.local/bin/efrit-budget")))
     (if (file-executable-p program)
         program
@@ -271,9 +271,15 @@ set it to one, or to nil" (car command)))
   "Return a sentence for the person about how to install the sidecar."
   (if-let* ((checkout (efrit-executable-checkout)))
       (format "The sidecar is not installed.  Run in a shell: make -C %s setup"
-              (shell-quote-argument (directory-file-name checkout)))
+              (efrit-executable-quote (directory-file-name checkout)))
     (format "The program efrit-budget is not installed.  M-x efrit-doctor offers to install \
-it; or run in a shell: uv tool install %s" (shell-quote-argument efrit-sidecar-requirement))))
+it; or run in a shell: uv tool install %s" (efrit-executable-quote efrit-sidecar-requirement))))
+
+(defun efrit-executable-quote (word)
+  "Return WORD as a shell takes it; one of plain characters stays as it is."
+  (if (string-match-p "\\`[[:alnum:]@%+=:,./_~-]+\\'" word)
+      word
+    (shell-quote-argument word)))
 
 ;;; The process on this machine
 

@@ -321,26 +321,29 @@ either, then M-x efrit-doctor" efrit-install-oldest)))
 (defun efrit-setup--ways ()
   "Return the ways to install the sidecar here: names and commands for the shell.
 In a checkout, that is to set it up."
-  (let ((package (shell-quote-argument efrit-sidecar-requirement)))
-    (if-let* ((checkout (efrit-executable-checkout)))
-        `(("make" . ,(format "make -C %s setup" (shell-quote-argument
-                                                 (directory-file-name checkout)))))
-      `(,@(and (executable-find "uv") `(("uv" . ,(concat "uv tool install " package))))
-        ,@(and (executable-find "pipx") `(("pipx" . ,(concat "pipx install " package))))
-        ,@(when-let* ((python (seq-find #'efrit-setup--python-p efrit-setup--pythons))
-                      (folder (shell-quote-argument
-                               (directory-file-name (expand-file-name efrit-sidecar-directory)))))
-            `(("venv" . ,(format "%s -m venv %s && %s/bin/python -m pip install %s"
-                                 python folder folder package))))))))
+  (if-let* ((checkout (efrit-executable-checkout)))
+      `(("make" . ,(format "make -C %s setup"
+                           (efrit-executable-quote (directory-file-name checkout)))))
+    (let ((package (efrit-executable-quote efrit-sidecar-requirement))
+          (folder (efrit-executable-quote
+                   (directory-file-name (expand-file-name efrit-sidecar-directory)))))
+      (cl-loop for (way program . command)
+               in `(("uv" ,(executable-find "uv") " tool install " ,package)
+                    ("pipx" ,(executable-find "pipx") " install " ,package)
+                    ("venv" ,(efrit-setup--find-python) " -m venv " ,folder
+                     " && " ,folder "/bin/python -m pip install " ,package))
+               when program
+               collect (cons way (apply #'concat (efrit-executable-quote program) command))))))
 
-(defun efrit-setup--python-p (program)
-  "Return non-nil if PROGRAM is a Python on which the sidecar runs, with venv."
-  (and (executable-find program)
-       (eql 0 (call-process program nil nil nil "-c" "import ensurepip, sys, venv
-sys.exit(sys.version_info < tuple(map(int, sys.argv[1].split('.'))))" efrit-install-oldest))))
+(defun efrit-setup--find-python ()
+  "Return a Python with venv that is new enough for the sidecar, or nil."
+  (seq-find (lambda (program)
+              (eql 0 (call-process program nil nil nil "-c" "import ensurepip, sys, venv
+sys.exit(sys.version_info < tuple(map(int, sys.argv[1].split('.'))))" efrit-install-oldest)))
+            (delq nil (mapcar #'executable-find efrit-setup--pythons))))
 
 (defun efrit-setup--run (command)
-  "Run COMMAND, which installs the sidecar, in a buffer; then check everything again."
+  "Install the sidecar by COMMAND, in a buffer; then check everything again."
   (with-current-buffer (efrit-executable-locally
                          (compilation-start command nil (lambda (_) "*efrit install*")))
     (add-hook 'compilation-finish-functions #'efrit-setup--installed nil t)))
@@ -941,7 +944,8 @@ This is for `kill-emacs-query-functions'."
 ;;;###autoload
 (defun efrit-demo-batch ()
   "Run a session in batch on this checkout, and exit.
-Where this package is in no checkout, it is on the current folder.  The exit code is 0 if the session ends well."
+Where this package is in no checkout, it is on the current folder.  The exit
+code is 0 if the session ends well."
   (kill-emacs
    (condition-case err
        (if (eq (efrit-loop-state (efrit-demo--batch)) 'idle) 0 1)

@@ -58,7 +58,7 @@
   (princ (format "%s:%s: %s\n" (file-relative-name file efrit-lint--root) line message)))
 
 (defun efrit-lint--files (folder)
-  "Return the Lisp files of FOLDER, but that which .ci/lisp.py makes."
+  "Return the Lisp files of FOLDER that somebody wrote."
   (and (file-directory-p folder)
        (delete (expand-file-name "efrit-autoloads.el" folder)
                (directory-files folder t "\\`[^.].*\\.el\\'"))))
