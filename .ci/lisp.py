@@ -99,6 +99,7 @@ def write_package(folder: Path) -> Path:
     )
     keywords = " ".join(f'"{word}"' for word in words.split(", "))
     described = (
+        f";;; efrit-pkg.el --- {summary}  -*- no-byte-compile: t; lexical-binding: nil -*-\n"
         f'(define-package "efrit" "{version}" "{summary}" \'{requires} :keywords \'({keywords}))\n'
     )
     name = f"efrit-{version}"

@@ -5,7 +5,8 @@
 
 ;;; Commentary:
 
-;; Commands for a first request.  `efrit-doctor' checks what it needs;
+;; Commands for a first request.  `efrit-doctor' checks what it needs, and
+;; installs the sidecar;
 ;; `efrit-add-key' opens the file of keys where the key of the endpoint belongs,
 ;; and `efrit-add-provider' tries a server and adds it to the providers;
 ;; `efrit-demo' shows a session with a scripted model, which needs no key.

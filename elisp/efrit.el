@@ -14,8 +14,8 @@
 ;; enters its context window, stores every result, and runs the tools that
 ;; need only files and git.
 ;;
-;; This file has the version, all options, groups, faces and errors, the
-;; commands that read a task, and the autoloads of the others.  Every other file
+;; This file has the version, all options, groups, faces and errors, and the
+;; commands that read a task; it loads the autoloads of the others.  Every other file
 ;; requires it; the order of the files is in docs/architecture.md.  It is loaded
 ;; when Emacs starts, so it requires nothing; efrit-remote requires cl-lib, seq
 ;; and subr-x for all files that follow.

@@ -37,7 +37,7 @@
 
 (defconst efrit-lint--other-folders
   (mapcar (lambda (folder) (expand-file-name folder efrit-lint--root))
-          '("tests/elisp" "tests/emacs" "tests/benchmarks/elisp"))
+          '("tests/elisp" "tests/emacs" "tests/packaging" "tests/benchmarks/elisp"))
   "Folders with Lisp files that are no part of the package.")
 
 (defconst efrit-lint--not-held

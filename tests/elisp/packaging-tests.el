@@ -146,6 +146,49 @@ PATH=/bin:/usr/bin; mkdir -p \"$HOME/.local/bin\"; cp \"$0\" \"$HOME/.local/bin/
       (should (equal (list (expand-file-name "bin/efrit-budget" folder))
                      (efrit-executable-command))))))
 
+;;; Autoloads
+
+(defun packaging-tests--autoloads (file)
+  "Return the autoloads in FILE, lists of a function, its library, and t for a command."
+  (let (found)
+    (with-temp-buffer
+      (insert-file-contents file)
+      (while (re-search-forward "^ *\\((autoload '\\)" nil t)
+        (goto-char (match-beginning 1))
+        (pcase (read (current-buffer))
+          (`(autoload ',name ,library ,_ . ,rest)
+           (push (list name library (and (car rest) t)) found))
+          (`(autoload ',name ,library)
+           (push (list name library nil) found)))))
+    (sort found (lambda (one two) (string< (car one) (car two))))))
+
+(ert-deftest efrit-the-autoloads-are-those-that-emacs-makes ()
+  "If they are not, run make setup."
+  (require 'package)
+  (let ((folder (file-name-as-directory (make-temp-file "efrit-autoloads-" t)))
+        (elisp (expand-file-name "elisp/" efrit-test-root))
+        (inhibit-message t))
+    (unwind-protect
+        (progn
+          (dolist (file (delete "efrit-autoloads.el" (directory-files elisp nil "\\.el\\'")))
+            (copy-file (expand-file-name file elisp) folder))
+          (package-generate-autoloads "efrit" (directory-file-name folder))
+          (let ((made (packaging-tests--autoloads (expand-file-name "efrit-autoloads.el" folder))))
+            (should (assq 'efrit-doctor made))
+            (should (equal made (packaging-tests--autoloads
+                                 (expand-file-name "efrit-autoloads.el" elisp)))))
+          (when-let* ((buffer (get-buffer " *autoload*")))
+            (kill-buffer buffer)))
+      (delete-directory folder t))))
+
+(ert-deftest efrit-sessions-are-restored-before-any-file-of-the-package-is-loaded ()
+  "The autoloads alone have `desktop-read' know the buffers of sessions."
+  (should (equal "(efrit-restore-desktop nil)"
+                 (packaging-tests--elsewhere
+                  temporary-file-directory "-l" "efrit-autoloads" "--eval"
+                  "(princ (list (alist-get 'efrit-session-view-mode desktop-buffer-mode-handlers)
+                                (featurep 'efrit)))"))))
+
 ;;; Another efrit
 
 (defun packaging-tests--elsewhere (folder &rest arguments)
