@@ -1195,12 +1195,12 @@ that are called as files of this one."
 
 (defun efrit-other-advice (folders)
   "Return a sentence about FOLDERS, as from `efrit-other-folders', and what to do."
-  (format "another efrit is in %s, and its files hide those of this one: remove that \
+  (format "Another efrit is in %s, and its files hide those of this one: remove that \
 from `load-path', and restart Emacs" (mapconcat #'identity folders ", ")))
 
 (let ((folders (and efrit--folder (efrit-other-folders))))
   (when folders
-    (display-warning 'efrit (concat "There is " (efrit-other-advice folders)))))
+    (display-warning 'efrit (efrit-other-advice folders))))
 
 ;;; Outdated compiled files
 

@@ -111,6 +111,7 @@ PATH=/bin:/usr/bin; mkdir -p \"$HOME/.local/bin\"; cp \"$0\" \"$HOME/.local/bin/
         (cl-letf (((symbol-function 'message)
                    (lambda (format &rest arguments) (push (apply #'format format arguments) said))))
           (should (= 1 (packaging-tests--check-all)))))
+      (should asked)
       (should (member "The sidecar is not installed; *efrit install* says why" said)))))
 
 (ert-deftest efrit-doctor-makes-a-virtualenv-where-there-is-a-fit-python ()
@@ -148,8 +149,11 @@ PATH=/bin:/usr/bin; mkdir -p \"$HOME/.local/bin\"; cp \"$0\" \"$HOME/.local/bin/
 
 ;;; Autoloads
 
+(declare-function package-generate-autoloads "package" (name pkg-dir))
+
 (defun packaging-tests--autoloads (file)
-  "Return the autoloads in FILE, lists of a function, its library, and t for a command."
+  "Return the autoloads in FILE, lists of a function and its library.
+That of a command has t for a third element."
   (let (found)
     (with-temp-buffer
       (insert-file-contents file)
@@ -207,13 +211,18 @@ ARGUMENTS are more of its command line."
         (progn
           (write-region "(provide 'efrit-do)" nil (expand-file-name "efrit-do.el" folder) nil 'silent)
           (should (string-match-p
-                   (format "another efrit is in %s, and its files hide those of this one: remove \
+                   (format "Another efrit is in %s, and its files hide those of this one: remove \
 that from [^ ]*load-path" (regexp-quote folder))
                    (packaging-tests--elsewhere folder "-l" "efrit")))
           (should (string-match-p
-                   (format "another efrit is in %s" (regexp-quote folder))
+                   (format "Another efrit is in %s" (regexp-quote folder))
                    (packaging-tests--elsewhere folder "-l" "efrit-do" "--eval"
                                                "(setq load-path (cdr load-path))" "-l" "efrit")))
+          (should (string-match-p
+                   (format "\nproblem: Another efrit is in %s" (regexp-quote folder))
+                   (packaging-tests--elsewhere
+                    folder "-l" (expand-file-name "efrit" ours) "--eval"
+                    "(condition-case err (efrit-doctor) (error (princ (format \"\nproblem: %s\" (cadr err)))))")))
           (write-region "(provide 'efrit)" nil (expand-file-name "efrit.el" folder) nil 'silent)
           (should (string-match-p
                    (format "Emacs loaded another efrit, %sefrit.el, in place" (regexp-quote folder))

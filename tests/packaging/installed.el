@@ -11,9 +11,10 @@
 
 ;;; Code:
 
-(setq debug-on-error nil)
-(setq network-security-level 'low)
+(require 'cl-lib)
 
+(defvar efrit-claude-url)
+(defvar efrit-sidecar-requirement)
 (declare-function efrit-demo--start-model "efrit-setup" (scenario))
 (declare-function efrit-demo--url "efrit-setup" (model))
 (declare-function efrit-demo-end "efrit-setup" ())
@@ -26,7 +27,7 @@
   "Seconds that anything may take.")
 
 (defun installed-await (what condition)
-  "Wait until the function CONDITION returns non-nil, and return that.
+  "Wait for the function CONDITION to be non-nil, and return its value.
 Fail if WHAT, a text, does not come true."
   (let ((end (+ (float-time) installed-seconds))
         found)
@@ -37,10 +38,10 @@ Fail if WHAT, a text, does not come true."
     found))
 
 (defun installed-doctor ()
-  "Run the doctor, with a scripted model for the endpoint; exit with 1 if it finds fault."
+  "Run the doctor, with a scripted model for the endpoint; after a problem, exit."
   (require 'efrit-setup)
   (let ((model (efrit-demo--start-model "tour")))
-    (set 'efrit-claude-url (concat (efrit-demo--url model) "/v1/messages"))
+    (setq efrit-claude-url (concat (efrit-demo--url model) "/v1/messages"))
     (call-interactively 'efrit-doctor)
     (delete-process model)))
 
@@ -67,7 +68,7 @@ Fail if WHAT, a text, does not come true."
 (defun installed-install (way requirement)
   "Have the doctor install the sidecar by WAY out of REQUIREMENT."
   (require 'efrit-setup)
-  (set 'efrit-sidecar-requirement requirement)
+  (setq efrit-sidecar-requirement requirement)
   (let ((noninteractive nil))
     (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) way))
               ((symbol-function 'yes-or-no-p) (lambda (prompt) (princ (concat prompt "\n")) t)))

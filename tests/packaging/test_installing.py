@@ -145,9 +145,7 @@ def test_one_line_is_enough_after_an_installation_by(
     person.use(INIT)
 
 
-@pytest.mark.parametrize(
-    ("emacs", "way"), [("", "venv"), ("", "pipx"), ("emacs30", "uv"), ("emacs30", "venv")]
-)
+@pytest.mark.parametrize(("emacs", "way"), [("", "venv"), ("", "pipx"), ("emacs30", "uv")])
 def test_a_package_in_a_fresh_emacs_gets_its_sidecar_from_the_doctor(
     emacs: str, way: str, tmp_path: Path, programs: Path, wheel: Path, package: Path
 ) -> None:
