@@ -960,7 +960,7 @@ BACK is as in `efrit-item-append'."
                     sights)))
 
 (defun efrit-markdown--points ()
-  "Return the positions of point, the mark, and the points of this buffer's windows."
+  "Return point, the mark, and the points of this buffer's windows."
   `(,(point)
     ,(or (mark t) (point))
     ,@(mapcar #'window-point (get-buffer-window-list nil nil t))))
