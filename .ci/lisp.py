@@ -64,8 +64,8 @@ def write_autoloads(folder: Path) -> None:
     forms = [
         autoload(file.stem, form)
         for file in lisp_files(folder)
-        for form in COOKIE.findall(file.read_text(encoding="utf-8"))
         if file.suffix == ".el"
+        for form in COOKIE.findall(file.read_text(encoding="utf-8"))
     ]
     file = folder / AUTOLOADS
     text = HEADER + "\n".join(forms) + "\n" + FOOTER
@@ -87,29 +87,30 @@ def copy(folder: Path) -> None:
 def write_package(folder: Path) -> Path:
     """Write the package into a folder, and return its file."""
     main = (LISP / "efrit.el").read_text(encoding="utf-8")
-    version, requires, summary, words = (
-        found[1]
-        for pattern in (
-            r"^;; Version: (.+)",
-            r"^;; Package-Requires: (.+)",
-            r"^;;; efrit.el --- (.+?)  -\*-",
-            r"^;; Keywords: (.+)",
-        )
-        if (found := re.search(pattern, main, re.MULTILINE))
-    )
-    keywords = " ".join(f'"{word}"' for word in words.split(", "))
-    described = (
-        f";;; efrit-pkg.el --- {summary}  -*- no-byte-compile: t; lexical-binding: nil -*-\n"
-        f'(define-package "efrit" "{version}" "{summary}" \'{requires} :keywords \'({keywords}))\n'
-    )
-    name = f"efrit-{version}"
+    name = f"efrit-{header('Version', main)}"
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"{name}.tar"
     with tarfile.open(package, "w", format=tarfile.USTAR_FORMAT) as archive:
-        add(archive, f"{name}/efrit-pkg.el", described.encode())
+        add(archive, f"{name}/efrit-pkg.el", definition(main).encode())
         for file in (*lisp_files(), LISP.parent / "LICENSE"):
             add(archive, f"{name}/{file.name}", file.read_bytes())
     return package
+
+
+def definition(main: str) -> str:
+    """Return the text of efrit-pkg.el, made of the headers in the text of the main file."""
+    summary = main.partition(" --- ")[2].partition("  -*-")[0]
+    keywords = " ".join(f'"{word}"' for word in header("Keywords", main).split(", "))
+    return (
+        f";;; efrit-pkg.el --- {summary}  -*- no-byte-compile: t; lexical-binding: nil -*-\n"
+        f'(define-package "efrit" "{header("Version", main)}" "{summary}"\n'
+        f"  '{header('Package-Requires', main)} :keywords '({keywords}))\n"
+    )
+
+
+def header(name: str, main: str) -> str:
+    """Return the value of a header line in the text of the main file."""
+    return main.partition(f"\n;; {name}: ")[2].partition("\n")[0]
 
 
 def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -24,6 +24,8 @@ INIT = (
     '(load (expand-file-name "efrit-autoloads" (car (process-lines "efrit-budget" "elisp-path"))))'
 )
 """The line for an init file in README.md."""
+NOT_BUILT = (".git", ".venv", ".*_cache", "*.egg-info", "__pycache__", "build", "dist", "tests")
+"""What of a checkout has no part in the packages."""
 EMACSEN = ("", "emacs30")
 """The Emacs of the machine, and the script that gives a newer one."""
 
@@ -36,10 +38,17 @@ def programs() -> Path:
 
 @pytest.fixture(scope="session")
 def built(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source that it was built from."""
-    folder = tmp_path_factory.mktemp("built")
+    """A folder with the wheel and the source that it was built from.
+
+    They are built from a copy, since tests that run at once would build in one place.
+    """
+    folder, checkout = (
+        tmp_path_factory.mktemp("built"),
+        tmp_path_factory.mktemp("copy") / "checkout",
+    )
+    shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(*NOT_BUILT))
     made = subprocess.run(
-        [programs / "python", "-m", "build", "--outdir", folder, ROOT],
+        [programs / "python", "-m", "build", "--outdir", folder, checkout],
         env=os.environ | settings_of_pip(),
         capture_output=True,
         text=True,
