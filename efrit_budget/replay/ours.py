@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from efrit_budget.budget.models import Model
+from efrit_budget.budget.tiers import Limits
 from efrit_budget.errors import JsonObject
 from efrit_budget.replay.blocks import Measure, SentBlock
 from efrit_budget.replay.recording import RecordedTurn, Recording
@@ -70,7 +71,8 @@ class ReplayedSession:
         self._model = means.model.name
         opened = self._call("session/open", {"root": means.root, "limits": means.limits})
         self._session = str(opened["session_id"])
-        self.prompt_limit = 0
+        self._recent_share = float(means.limits.get("recent_share", Limits().recent_share))
+        self.prompt_limit = self.history_limit = self.recent_limit = 0
         self._prefix: list[SentBlock] = []
         self._messages: list[SentBlock] = []
         self._first: dict[str, str] = {}
@@ -127,6 +129,9 @@ class ReplayedSession:
         self._append(rewrite or append)
         blocks = [*self._prefix, *self._messages]
         self.prompt_limit = begun["budget"]["prompt_limit"]
+        tiers = begun["budget"]["tiers"]
+        self.history_limit = tiers["history"]["limit"]
+        self.recent_limit = int(tiers["tool_results"]["limit"] * self._recent_share)
         return Request(self._prefix, blocks, rewrite is not None)
 
     def _append(self, added: JsonObject | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 
 from efrit_budget.replay.blocks import SentBlock
@@ -18,6 +19,7 @@ class Entry:
     cleared: SentBlock | None = None
     """The block that replaces it once it is cleared; None if it cannot be cleared."""
     is_result: bool = False
+    is_thinking: bool = False
 
     def clear(self) -> None:
         """Replace the block."""
@@ -46,6 +48,10 @@ class Past:
     def blocks(self) -> list[SentBlock]:
         """Return the blocks of the next request."""
         return [*self.prefix, *(entry.block for entry in self.entries())]
+
+    def copy(self) -> Past:
+        """Return a copy whose entries can be changed."""
+        return Past(self.prefix, [list(map(copy, exchange)) for exchange in self.exchanges])
 
     @property
     def total(self) -> int:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from efrit_budget.budget.models import Model
+from efrit_budget.budget.prices import cache_rates
+from efrit_budget.conversation.blocks import THINKING
 from efrit_budget.replay.account import Account
 from efrit_budget.replay.blocks import Measure
+from efrit_budget.replay.clairvoyant import (
+    NOT_CACHED,
+    Clairvoyant,
+    cheapest_rewrites,
+)
 from efrit_budget.replay.facts import NeededFacts
 from efrit_budget.replay.ours import Means, ReplayedSession, Request
 from efrit_budget.replay.pricing import Till
@@ -77,6 +84,8 @@ def replay(means: Means, recording: Recording, clearing: Clearing, progress: Pro
     summary = Summary(int(limit * SUMMARY_SHARE), measure.text(SUMMARY))
     accounts.append(account_of(summary, played, measure, means.model))
     accounts.append(account_of(DropOldest(limit), played, measure, means.model))
+    best = in_hindsight(session, played, measure, means.model)
+    accounts.append(account_of(best, played, measure, means.model))
     return Replay(recording, played, accounts, limit)
 
 
@@ -174,10 +183,40 @@ def account_of(
     return account
 
 
+def in_hindsight(
+    session: ReplayedSession, played: Sequence[Played], measure: Measure, model: Model
+) -> Clairvoyant:
+    """Return the way to make room that knows what is needed later, and when rewrites pay."""
+    repeated, needed = list(_repeated(played, measure)), [one.needed for one in played]
+    way = Clairvoyant(session.history_limit, session.recent_limit, repeated, needed, measure)
+    past, grown, rewritten = Past(played[0].request.prefix), [], []
+    for number, one in enumerate(played):
+        past.exchanges.append([Entry(measure.block(block)) for block in one.turn.message or ()])
+        grown.append(past.total)
+        copy = past.copy()
+        way.rewrite(copy, number)
+        rewritten.append(copy.total)
+        past.exchanges[-1] += _entries(one, measure)
+    rates = cache_rates(model.name) or NOT_CACHED
+    began = [one.turn.began for one in played]
+    return replace(
+        way, rewrites=cheapest_rewrites(began, grown, rewritten, session.prompt_limit, rates)
+    )
+
+
+def _repeated(played: Sequence[Played], measure: Measure) -> Iterator[set[str]]:
+    """Yield the keys of the results that the calls of each turn repeat."""
+    delivered: dict[str, str] = {}
+    for one in played:
+        yield {measure.result(use, delivered[use]).key for use in one.repeated}
+        delivered |= one.request.whole
+
+
 def _entries(one: Played, measure: Measure) -> Iterator[Entry]:
     """Yield the blocks of a reply, and the results of its tool calls."""
     for block, measured in zip(one.turn.reply, one.request.reply, strict=True):
-        is_use = block["type"] == "tool_use"
-        yield Entry(measured, measure.block({**block, "input": {}}) if is_use else None)
+        is_use, is_thinking = block["type"] == "tool_use", block["type"] in THINKING
+        cleared = measure.block({**block, "input": {}}) if is_use else None
+        yield Entry(measured, cleared, is_thinking=is_thinking)
     for use, text in one.request.whole.items():
         yield Entry(measure.result(use, text), measure.result(use, PLACEHOLDER), is_result=True)

@@ -121,6 +121,8 @@ def _price_rows(model: str, bar: float, replays: Sequence[Replay]) -> Iterator[R
     )
     yield _row("… beside the API's clearing", mean(_ratios(replays, "API clearing")), 0.85)
     yield _row("… the same, worst session", max(_ratios(replays, "API clearing")), 1.0)
+    yield _row("… beside the clairvoyant", mean(_ratios(replays, "clairvoyant")), 1.15)
+    yield Row("… the same, nearest session", f"{min(_ratios(replays, 'clairvoyant')):.3f}")
     for name in ("summary", "drop oldest"):
         yield Row(f"… beside {name}", f"{mean(_ratios(replays, name)):.3f}")
 
