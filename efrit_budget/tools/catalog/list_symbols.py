@@ -17,10 +17,6 @@ from efrit_budget.tools.sizes import counted, sized
 
 MOST_BYTES = 16 * 1024 * 1024
 MOST_SIGNATURE = 120
-INSTALL = (
-    "list_symbols needs universal-ctags with JSON, and there is none: apt install universal-ctags,"
-    " dnf install ctags, brew install universal-ctags. Without it search_content finds definitions"
-)
 
 
 class ListSymbolsArguments(Arguments):
@@ -70,7 +66,7 @@ def _symbol_body(text: Text, context: ToolContext) -> Outcome:
         return failure(f"{name} has {sized(text.size)}; list_symbols reads up to 16 MB")
     program = ctags.find(context.cancellation)
     if program is None:
-        return failure(INSTALL)
+        return failure(f"list_symbols {ctags.INSTALL}")
     whole = mark_invalid(text.part(text.begin, text.end))
     found = nest(ctags.tags(program, text.located.name, whole, context.cancellation), whole)
     heading = marked(name, unsaved=text.is_buffer, stale=text.stale)
