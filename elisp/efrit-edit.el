@@ -199,12 +199,20 @@ is called with the arguments and FILES, an alist from each path to the report,
 as from `efrit-file-ask-reports'; it returns a plan, or calls
 `efrit-plan-refuse'.  NAMES-ONLY is as in `efrit-file-ask-reports'."
   (lambda (loop given then refused)
-    (efrit-file-ask-reports
-     #'efrit-loop-call-again loop (seq-uniq (efrit-permissions-paths given))
-     (lambda (files)
-       (efrit-plan--run-planner planner loop given files then refused))
-     (lambda (err) (funcall refused (efrit-error-text err)))
-     names-only)))
+    (efrit-plan-for-files loop (seq-uniq (efrit-permissions-paths given))
+                          (lambda (files) (funcall planner given files))
+                          then refused names-only)))
+
+(defun efrit-plan-for-files (loop paths planner then refused &optional names-only)
+  "Have PLANNER make the plan of a tool call in LOOP that changes PATHS.
+PLANNER is called with the reports on PATHS; it returns a plan, or calls
+`efrit-plan-refuse'.  Call THEN with the plan, or REFUSED with the reason.
+NAMES-ONLY is as in `efrit-file-ask-reports'."
+  (efrit-file-ask-reports
+   #'efrit-loop-call-again loop paths
+   (lambda (files) (efrit-plan--run-planner planner loop files then refused))
+   (lambda (err) (funcall refused (efrit-error-text err)))
+   names-only))
 
 (defun efrit-plan-file (path files)
   "Return the report on PATH in the alist FILES; refuse a PATH with a problem."
@@ -286,14 +294,14 @@ First decide, or ask, whether to save buffers that had unsaved changes."
          (lambda (answer) (funcall begin (equal answer "Save"))))
       (funcall begin (eq efrit-edit-unsaved-buffers 'save)))))
 
-(defun efrit-plan--run-planner (planner loop given files then refused)
-  "Call PLANNER with GIVEN, a tool's arguments in LOOP, and FILES, the reports.
+(defun efrit-plan--run-planner (planner loop files then refused)
+  "Call PLANNER with FILES, the reports for a tool call in LOOP.
 Call THEN with the plan, or REFUSED with the reason."
   (let* ((plan nil)
          (problem (condition-case err
                       (seq-some (lambda (change) (efrit-read-files-problem loop change))
                                 (efrit-plan-changes
-                                 (setq plan (funcall planner given files))))
+                                 (setq plan (funcall planner files))))
                     (efrit-plan-refused (cadr err))
                     (error (error-message-string err)))))
     (cond

@@ -406,6 +406,7 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
     ("rename_file" "Rename" path ("→ %s" to))
     ("delete_file" "Delete" path)
     ("format_buffer" "Format" path)
+    ("rename_symbol" "Rename" symbol ("→ %s" new_name))
     ("undo_edit" "Undo" ("its edit of %s" path))
     ("checkpoint" "Mark" ("a checkpoint %s" (quoted label)))
     ("restore_checkpoint" "Go back" ("to checkpoint %s" checkpoint))

@@ -12,6 +12,7 @@
 (require 'efrit)
 (require 'efrit-edit)
 (require 'efrit-files)
+(require 'efrit-language-server)
 (require 'efrit-loop)
 (require 'efrit-sidecar)
 (require 'efrit-tools)
@@ -20,8 +21,7 @@
 ;; These libraries are loaded when they are used.
 (eval-when-compile
   (require 'compile)
-  (require 'flymake)
-  (require 'url-util))
+  (require 'flymake))
 (declare-function ansi-color-filter-apply "ansi-color" (string))
 (declare-function compilation-start "compile" (command &optional mode name highlight continue))
 (declare-function flymake-diagnostic-backend "flymake" (diagnostic))
@@ -746,13 +746,6 @@ formatted it; try again" path)))))
 
 ;;;; Language servers
 
-(declare-function jsonrpc-async-request "jsonrpc")
-
-(declare-function eglot-managed-p "eglot")
-(declare-function eglot-current-server "eglot")
-(declare-function eglot-server-capable "eglot")
-(declare-function eglot-path-to-uri "eglot")
-
 (defun efrit-format--server-buffer (loop path)
   "Return the buffer of PATH in LOOP's project if a language server can format it."
   (let* ((call (efrit-tool-call-create :owner loop))
@@ -760,114 +753,21 @@ formatted it; try again" path)))))
          (buffer (and file (find-buffer-visiting file))))
     (and buffer
          (with-current-buffer buffer
-           (and (efrit-format--server)
-                (efrit-format--server-formats-p)))
+           (efrit-language-server-can-p :documentFormattingProvider))
          buffer)))
-
-(defun efrit-format--server ()
-  "Return the language server that manages this buffer, or nil."
-  (and (fboundp 'eglot-managed-p)
-       (fboundp 'eglot-current-server)
-       (eglot-managed-p)
-       (eglot-current-server)))
-
-(eval-when-compile
-  (require 'eieio)
-  (eieio-declare-slots capabilities))
-(declare-function slot-value "eieio" (object slot))
-
-(defun efrit-format--server-formats-p ()
-  "Return non-nil if the language server of this buffer can format it."
-  (if (fboundp 'eglot-server-capable)
-      (eglot-server-capable :documentFormattingProvider)
-    ;; An Eglot installed in Emacs 28 may have no public function for this.
-    (let ((found (plist-member (slot-value (efrit-format--server) 'capabilities)
-                               :documentFormattingProvider)))
-      (and found (not (eq (cadr found) :json-false))))))
-
-(defun efrit-format--uri ()
-  "Return the URI of the file of this buffer, as Eglot sends it."
-  (if (fboundp 'eglot-path-to-uri)
-      (eglot-path-to-uri buffer-file-name)
-    ;; Before Emacs 30 Eglot has no public function for this.
-    (require 'url-util)
-    (let ((allowed (copy-sequence url-path-allowed-chars)))
-      (aset allowed ?: nil)
-      (concat (if (eq system-type 'windows-nt) "file:///" "file://")
-              (url-hexify-string (file-local-name (file-truename buffer-file-name))
-                                 allowed)))))
 
 (defun efrit-format--ask-server (buffer then refused)
   "Ask the language server of BUFFER to format BUFFER.
 Call THEN with (TEXT . FUNCTION), where FUNCTION returns TEXT formatted, or
 REFUSED with the reason."
-  ;; The Eglot of Emacs 30 notices changes in a timer that runs before this one.
-  (efrit-run-at-time 0 nil (lambda ()
-                             (condition-case err
-                                 (with-current-buffer buffer
-                                   (efrit-format--request then refused))
-                               (error
-                                (funcall refused (format "the language server could not be asked: %s"
-                                                         (error-message-string err))))))))
-
-(defun efrit-format--request (then refused)
-  "Request formatting of this buffer; then call THEN or REFUSED with the outcome.
-Eglot delays a deferred request until it has sent the latest changes."
-  (let ((text (efrit-file-text (current-buffer)))
-        (move (efrit-format--column-function)))
-    (jsonrpc-async-request
-     (efrit-format--server) :textDocument/formatting
-     (list :textDocument (list :uri (efrit-format--uri))
-           :options (list :tabSize tab-width
-                          :insertSpaces (if indent-tabs-mode :json-false t)))
-     :deferred 'efrit-format
-     :success-fn (lambda (edits)
-                   (funcall then (cons text (lambda (text)
-                                              (efrit-format--apply-edits text edits move)))))
-     :error-fn (lambda (err)
-                 (funcall refused (format "the language server did not format it: %s"
-                                          (plist-get err :message))))
-     :timeout efrit-format-seconds
-     :timeout-fn (lambda ()
-                   (funcall refused (format "the language server did not answer within %s \
-seconds" efrit-format-seconds))))))
-
-(defun efrit-format--column-function ()
-  "Return a function to go to a column as this buffer's server counts columns."
-  (or (seq-some (lambda (variable) (and (boundp variable) (symbol-value variable)))
-                '(eglot-move-to-linepos-function eglot-move-to-column-function))
-      #'move-to-column))
-
-(defun efrit-format--apply-edits (text edits move)
-  "Return TEXT with EDITS of a language server applied.
-MOVE is the value of `efrit-format--column-function'."
-  (with-temp-buffer
-    (insert text)
-    (let ((places (cl-loop for edit across (or edits [])
-                           for number from 0
-                           collect (list (efrit-format--position edit :start move)
-                                         number
-                                         (efrit-format--position edit :end move)
-                                         (plist-get edit :newText)))))
-      ;; Edit from the end backwards, so that the remaining positions stay valid.
-      (pcase-dolist (`(,begin ,_ ,end ,new)
-                     (sort places (lambda (a b)
-                                    (or (> (car a) (car b))
-                                        (and (= (car a) (car b)) (> (cadr a) (cadr b)))))))
-        (delete-region begin end)
-        (goto-char begin)
-        (insert (if (string-search "\r" text) new (string-replace "\r\n" "\n" new)))))
-    (buffer-string)))
-
-(defun efrit-format--position (edit which move)
-  "Return the position WHICH, `:start' or `:end', of EDIT in this buffer.
-MOVE is the value of `efrit-format--column-function'."
-  (let ((place (plist-get (plist-get edit :range) which)))
-    (goto-char (point-min))
-    (forward-line (plist-get place :line))
-    (unless (eobp)
-      (funcall move (plist-get place :character)))
-    (point)))
+  (efrit-language-server-ask
+   buffer :textDocument/formatting
+   (lambda ()
+     (list :options (list :tabSize tab-width
+                          :insertSpaces (if indent-tabs-mode :json-false t))))
+   (lambda (text edits move)
+     (funcall then (cons text (lambda (text) (efrit-language-server-apply text edits move)))))
+   refused))
 
 ;;;; Modes
 

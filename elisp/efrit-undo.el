@@ -452,7 +452,7 @@ A narrow window leaves out the tools."
 ;;;###autoload
 (defun efrit-undo (&optional force)
   "Undo the last edit of the model in the current session.
-The model hears of it with the next message; `efrit-redo' makes the edit again.
+An edit is all that one tool call changed, in one file or more.  The model hears of it with the next message; `efrit-redo' makes the edit again.
 If the file was changed since, show the difference and do nothing; with a
 prefix argument, as FORCE, undo the edit all the same."
   (interactive "P")
@@ -463,7 +463,7 @@ prefix argument, as FORCE, undo the edit all the same."
        (let ((last (car (last (seq-filter #'efrit-undo-open-p changes)))))
          (if (null last)
              (message "No edits left to undo")
-           (efrit-undo-view--undo loop (list (plist-get last :number))
+           (efrit-undo-view--undo loop (efrit-undo--same-call-numbers last changes)
                                   (and force t)))))
      #'efrit-show-error)))
 
@@ -478,7 +478,8 @@ prefix argument, as FORCE, make the edit all the same."
      loop
      (lambda (changes)
        (if-let* ((number (efrit-undo-view--last-undone loop changes)))
-           (efrit-undo-view--undo loop (list number) (and force t) t)
+           (efrit-undo-view--undo loop (efrit-undo-view--undone-with number changes)
+                                  (and force t) t)
          (message "No undone edit to make again")))
      #'efrit-show-error)))
 
@@ -566,6 +567,16 @@ first one after all others."
     (or (seq-find (lambda (number) (memq number numbers)) (gethash loop efrit-undo-view--undone))
         (seq-find (lambda (number) (> number (or latest 0))) numbers)
         (car (last numbers)))))
+
+(defun efrit-undo-view--undone-with (number listed)
+  "Return the numbers of undone changes of the call that made NUMBER, in order.
+LISTED are the session's changes."
+  (let* ((numbered (lambda (change) (= number (plist-get change :number))))
+         (call (plist-get (seq-find numbered listed) :tool_use_id)))
+    (cl-loop for change in listed
+             when (and (equal call (plist-get change :tool_use_id))
+                       (equal (plist-get change :state) "undone"))
+             collect (plist-get change :number))))
 
 (defun efrit-undo-view-all (&optional force)
   "Undo all edits of the session, the latest first.

@@ -409,7 +409,7 @@ Their files are never indented, as Emacs could only guess."
   :type '(repeat symbol))
 
 (defcustom efrit-format-seconds 20
-  "Seconds a language server may take to format a file."
+  "Seconds a language server may take to format a file or rename a symbol."
   :type 'number :risky t)
 
 (defcustom efrit-format-most-characters 300000

@@ -23,6 +23,7 @@
     ("multi_edit"
      . "{ edits = [ { path = \"a.txt\", old_text = \"one\", new_text = \"ran\" } ] }")
     ("rename_file" . "{ path = \"a.txt\", to = \"ran\" }")
+    ("rename_symbol" . "{ path = \"a.txt\", symbol = \"one\", new_name = \"ran\" }")
     ("restore_checkpoint" . "{ checkpoint = \"k1\" }")
     ("run_command" . "{ command = \"touch ran\" }")
     ("undo_edit" . "{}")

@@ -42,9 +42,9 @@ class Tag:
     line: int
     end: int | None
     scope: str
-    scope_kind: str
     signature: str
     language: str
+    scope_kind: str = ""
 
 
 def find(cancellation: Cancellation) -> Path | None:
