@@ -24,7 +24,7 @@
 
 (defun rename-tests--tree ()
   "Return names and bytes of the files of `rename-tests--files'."
-  (seq-filter (lambda (file) (assoc (car file) rename-tests--files)) (editing-tree)))
+  (mapcar (lambda (file) (cons (car file) (editing-bytes (car file)))) rename-tests--files))
 
 (ert-deftest efrit-rename-a-symbol-in-twenty-files-is-one-diff-and-one-undo ()
   (served-with nil rename-tests--files
@@ -71,6 +71,30 @@
                      ("no such file" :path "gone.txt" :symbol "old")))
       (live-test-has (editing-plan "rename_symbol" (append given '(:new_name "new"))) problem))
     (should-not (editing-changes))))
+
+;;; A real server
+
+(ert-deftest efrit-rename-by-a-real-language-server-goes-over-twenty-files ()
+  :tags '(:soak)
+  (served--load-eglot)
+  (let* ((place (car (last (process-lines (expand-file-name ".ci/servers" efrit-test-root)
+                                           "jedi"))))
+         (eglot-server-programs
+          (list (list 'python-mode (concat place "/bin/jedi-language-server")))))
+    (editing-with (cons '("shapes.py" . "def area(side):\n    return side * side\n")
+                        (cl-loop for number from 0 below 20
+                                 collect (cons (format "use%02d.py" number)
+                                               "from shapes import area\n\nprint(area(2))\n")))
+      (served-managed "shapes.py"
+        (let ((before (editing-tree)))
+          (live-test-has (plist-get (editing-use "rename_symbol" :path "shapes.py" :symbol "area"
+                                                 :new_name "square")
+                                    :text)
+                         "Renamed area to square" "21 files")
+          (should (equal "from shapes import square\n\nprint(square(2))\n"
+                         (editing-bytes "use07.py")))
+          (editing-use "undo_edit")
+          (should (equal before (editing-tree))))))))
 
 (provide 'rename-tests)
 ;;; rename-tests.el ends here

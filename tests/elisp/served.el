@@ -20,33 +20,41 @@
 
 (defmacro served-with (arguments files &rest body)
   "Run BODY in the buffer of the first of FILES, in a project with FILES.
-A language server with ARGUMENTS manages it.
-Meanwhile Emacs does its work for an idle person."
+A language server with ARGUMENTS manages it."
   (declare (indent 2))
   `(progn
-     (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
-       (add-to-list 'load-path folder t))
-     (should (require 'eglot nil t))
-     (editing-with ,files
-       (with-current-buffer (find-file-noselect (caar ,files))
-         (let ((resting (run-at-time 0 0.1 #'served--rest))
-               (eglot-server-programs
-                (list (cons 'text-mode
-                            (append (list "python3" (expand-file-name
-                                                     "tests/elisp/language_server.py"
-                                                     efrit-test-root))
-                                    ,arguments))))
-               (inhibit-message t))
-           (unwind-protect
-               (progn
-                 (eglot-ensure)
-                 (run-hooks 'post-command-hook)
-                 (should (efrit-test-wait-until #'eglot-current-server))
-                 ,@body)
-             (cancel-timer resting)
-             (when (eglot-current-server)
-               (eglot-shutdown (eglot-current-server)))))))
-     (served--cancel-timers)))
+     (served--load-eglot)
+     (let ((eglot-server-programs
+            (list (cons 'text-mode
+                        (append (list "python3" (expand-file-name "tests/elisp/language_server.py"
+                                                                  efrit-test-root))
+                                ,arguments)))))
+       (editing-with ,files
+         (served-managed (caar ,files) ,@body)))))
+
+(defmacro served-managed (file &rest body)
+  "Run BODY in the buffer of FILE when its language server manages it.
+Meanwhile Emacs does its work for an idle person."
+  (declare (indent 1))
+  `(with-current-buffer (find-file-noselect ,file)
+     (let ((resting (run-at-time 0 0.1 #'served--rest))
+           (inhibit-message t))
+       (unwind-protect
+           (progn
+             (eglot-ensure)
+             (run-hooks 'post-command-hook)
+             (should (efrit-test-wait-until #'eglot-current-server))
+             ,@body)
+         (cancel-timer resting)
+         (when (eglot-current-server)
+           (eglot-shutdown (eglot-current-server)))
+         (served--cancel-timers)))))
+
+(defun served--load-eglot ()
+  "Load Eglot, also where Debian has it as a package."
+  (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
+    (add-to-list 'load-path folder t))
+  (should (require 'eglot nil t)))
 
 (defun served--rest ()
   "Run the idle timers, which a batch Emacs does not."
