@@ -277,6 +277,10 @@ Say so if the person changed the new text; return \"\" for a rename."
 
 ;;;; Carrying out
 
+(defvar efrit-plan-finish-functions nil
+  "Abnormal hook run with CALL and RESULT when the plan of CALL is carried out.
+A function that returns non-nil finishes CALL itself, later, with a longer RESULT.")
+
 (defun efrit-plan-carry-out (call)
   "Make every change of the plan of CALL, and finish CALL.
 First decide, or ask, whether to save buffers that had unsaved changes."
@@ -409,7 +413,9 @@ MADE are the sidecar's replies on the changes, plists in their order."
           (efrit-read-files-note loop (plist-get reply :path) (plist-get reply :stamp)))
         (when efrit-change-keep-buffers
           (efrit-plan--visit change))))
-    (efrit-tool-finish call (efrit-plan--result call))))
+    (let ((result (efrit-plan--result call)))
+      (unless (run-hook-with-args-until-success 'efrit-plan-finish-functions call result)
+        (efrit-tool-finish call result)))))
 
 (defun efrit-plan--visit (change)
   "Visit the file of CHANGE quietly, if it is there and on this machine."

@@ -95,12 +95,12 @@ SOURCE is the name of the checker or compilation buffer."
            do (setq last name)
            collect (efrit-findings--line finding)))
 
-(defun efrit-findings-count (findings)
-  "Return the number of FINDINGS of each severity, as text."
+(defun efrit-findings-count (findings &optional severities)
+  "Return the number of FINDINGS of each severity, or of SEVERITIES, as text."
   (mapconcat (lambda (severity)
                (efrit-count-text (cl-count severity findings :key #'efrit-finding-severity)
                                  severity))
-             '(error warning note) ", "))
+             (or severities '(error warning note)) ", "))
 
 (defun efrit-findings--mark-folders ()
   "Put `efrit-folders', the stack of folders, on lines that enter or leave one."
@@ -461,14 +461,15 @@ if there was none.  LEFT-OUT lists backends that were not started."
   (unless (member severity '(nil "error" "warning" "note"))
     (user-error "Severity is error, warning or note, not %s" severity))
   (let* ((file (and path (efrit-visit-existing-file call path)))
-         (inquiries (efrit-diagnostics--begin call file))
-         (until (+ (float-time) efrit-diagnostics-seconds)))
+         (inquiries (efrit-diagnostics--begin call file)))
     (setf (efrit-tool-call-stop call)
           (lambda ()
             (mapc #'efrit-diagnostics--release inquiries)
             (efrit-tool-fail call "The person stopped it.")))
-    (efrit-diagnostics--wait call inquiries until
-                             (intern (or severity "note")) file)))
+    (efrit-diagnostics--wait
+     call inquiries
+     (lambda ()
+       (efrit-diagnostics--result call inquiries (intern (or severity "note")) file)))))
 
 ;;;; Checking
 
@@ -546,17 +547,79 @@ Return a list of inquiries."
           (flycheck-running-p)
           (list "flycheck")))))
 
-(defun efrit-diagnostics--wait (call inquiries until severity file)
-  "Finish CALL when all INQUIRIES have reported, at the latest at the time UNTIL.
-SEVERITY and FILE are as in `efrit-diagnostics--result'."
+(defun efrit-diagnostics--wait (call inquiries result &optional until)
+  "Finish CALL when all INQUIRIES have reported, with what RESULT returns.
+UNTIL is the latest time for that, `efrit-diagnostics-seconds' from now."
   (when (efrit-tool-call-finish call)
     (efrit-tool-catch-errors call
-      (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--unreported inquiries))
-          (efrit-run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries until severity file)
-        (let ((result (unwind-protect
-                          (efrit-diagnostics--result call inquiries severity file)
-                        (mapc #'efrit-diagnostics--release inquiries))))
-          (efrit-tool-finish call result))))))
+      (let ((until (or until (+ (float-time) efrit-diagnostics-seconds))))
+        (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--unreported inquiries))
+            (efrit-run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries result until)
+          (let ((result (unwind-protect
+                            (funcall result)
+                          (mapc #'efrit-diagnostics--release inquiries))))
+            (efrit-tool-finish call result)))))))
+
+;;;; After an edit
+
+(defconst efrit-diagnostics--most-edited 10
+  "Most files that are checked after an edit.")
+
+(defun efrit-diagnostics--after-edit (call result)
+  "Finish CALL, an edit, with RESULT and the diagnostics of the files changed.
+Return nil if these are not wanted, or no file has a checker."
+  (when-let* ((efrit-edit-diagnostics)
+              (files (efrit-diagnostics--edited call))
+              (inquiries (efrit-diagnostics--begin-edited files)))
+    (setf (efrit-tool-call-stop call)
+          (lambda ()
+            (mapc #'efrit-diagnostics--release inquiries)
+            (efrit-tool-finish call result)))
+    (efrit-diagnostics--wait
+     call inquiries
+     (lambda ()
+       (let* ((severities '(error warning))
+              (found (seq-filter (lambda (finding)
+                                   (memq (efrit-finding-severity finding) severities))
+                                 (mapcan #'efrit-diagnostics--of-inquiry inquiries))))
+         (plist-put (copy-sequence result) :text
+                    (string-join
+                     (append (list (plist-get result :text)
+                                   (efrit-tool-mark-own
+                                    (format "After it: %s from %s"
+                                            (efrit-findings-count found severities)
+                                            (efrit-diagnostics--sources inquiries nil))))
+                             (mapcar #'efrit-tool-mark-own
+                                     (mapcan #'efrit-diagnostics--notes inquiries))
+                             (efrit-findings-lines call found))
+                     "\n")))))
+    t))
+
+(add-hook 'efrit-plan-finish-functions #'efrit-diagnostics--after-edit)
+
+(defun efrit-diagnostics--edited (call)
+  "Return the files that CALL wrote, as names in Emacs; at most a few."
+  (seq-take (cl-loop for change in (efrit-plan-changes (efrit-tool-call-plan call))
+                     when (memq (efrit-change-kind change) '(edit create))
+                     collect (efrit-change-file change))
+            efrit-diagnostics--most-edited))
+
+(defun efrit-diagnostics--begin-edited (files)
+  "Start checking FILES; return inquiries about those that have a checker."
+  (require 'flymake)
+  (cl-loop for file in files
+           for inquiry = (ignore-errors (efrit-diagnostics--check (efrit-visit-open file)))
+           if (and inquiry (efrit-diagnostics--checked-p inquiry))
+           collect inquiry
+           else if inquiry
+           do (efrit-diagnostics--release inquiry)))
+
+(defun efrit-diagnostics--checked-p (inquiry)
+  "Return non-nil if the buffer of INQUIRY has a checker."
+  (let ((buffer (car (efrit-diagnostics--inquiry-visit inquiry))))
+    (or (efrit-diagnostics--inquiry-started inquiry)
+        (buffer-local-value 'flymake-mode buffer)
+        (efrit-diagnostics--flycheck-p buffer))))
 
 ;;;; Collecting
 
@@ -690,9 +753,7 @@ If FILE is non-nil, leave out findings about other files."
                 (and left-out (format "%s: not started, as they may run the project's code: %s"
                                       name (mapconcat (lambda (backend) (format "%s" backend))
                                                       left-out ", ")))
-                (and (not left-out) (not (efrit-diagnostics--inquiry-started inquiry))
-                     (not (buffer-local-value 'flymake-mode buffer))
-                     (not (efrit-diagnostics--flycheck-p buffer))
+                (and (not left-out) (not (efrit-diagnostics--checked-p inquiry))
                      (format "%s: Emacs has no checker for %s" name
                              (buffer-local-value 'major-mode buffer)))))))
 
