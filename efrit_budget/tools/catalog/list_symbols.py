@@ -13,6 +13,7 @@ from efrit_budget.project.text.reading import NoFileError, Text, opened
 from efrit_budget.project.text.symbols import Symbol, nest
 from efrit_budget.results.body import Body, Source, marked, of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
+from efrit_budget.tools.near_files import no_file_failure
 from efrit_budget.tools.sizes import counted, sized
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -48,7 +49,7 @@ class ListSymbols(Tool):
         except (NoFileError, OutsideError, ctags.CtagsError) as error:
             return failure(error.message)
         except FileNotFoundError:
-            return failure(f"{same_form(arguments.path)}: no such file; project_files finds names")
+            return no_file_failure(arguments.path, context)
         except OSError as error:
             return failure(f"{same_form(arguments.path)}: {error.strerror or error}")
 

@@ -8,7 +8,7 @@ from efrit_budget.budget.plain import dearest
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
-from efrit_budget.project.search.globs import Glob, GlobError
+from efrit_budget.project.search.globs import GlobError, Globs
 from efrit_budget.project.search.listing import files_of
 from efrit_budget.project.search.ripgrep import UnfinishedError
 from efrit_budget.project.text import ctags
@@ -77,7 +77,7 @@ class ProjectMap(Tool):
 
 def _wanted(located: Located, pattern: str | None, context: ToolContext) -> Wanted:
     """Return the files of a folder that match the pattern, but for those that hold secrets."""
-    glob = None if pattern is None else Glob(pattern)
+    glob = None if pattern is None else Globs(pattern)
     if glob is not None:
         glob.check()
     listing = files_of(located.path, context.find_rg(), context.cancellation)
