@@ -98,6 +98,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("project_files", {}),
     ("project_files", {"metadata": True, "sort": "size"}),
     ("project_files", {"pattern": "*.none"}),
+    ("project_map", {}),
     ("read_file", {"path": "a.txt"}),
     ("read_file", {"path": "nosuch"}),
     ("read_image", {"path": "a.txt"}),
