@@ -38,6 +38,24 @@
              then (string-search old text (+ start (length old)))
              while start collect start)))
 
+(defun efrit-match-ignoring-indentation (old text)
+  "Return the lines of TEXT that are OLD but for their indentation, or nil.
+Return nil also if they occur more than once, or are many."
+  (let* ((wanted (split-string (efrit-trim-right old "\n") "\n"))
+         (count (length wanted))
+         (bare (lambda (line) (string-trim line "[ \t]+" "[ \t\r]+")))
+         (wanted-bare (mapcar bare wanted))
+         (lines (vconcat (split-string text "\n")))
+         (lines-bare (vconcat (mapcar bare lines)))
+         (places (and (<= count efrit-match--most-lines)
+                      (cl-loop for start from 0 to (- (length lines) count)
+                               when (cl-loop for line in wanted-bare
+                                             for index from start
+                                             always (string= line (aref lines-bare index)))
+                               collect start))))
+    (when (and places (null (cdr places)) (not (string-blank-p old)))
+      (string-join (seq-subseq lines (car places) (+ (car places) count)) "\n"))))
+
 (defun efrit-match-closest (old text)
   "Return the lines of TEXT most like OLD, with line numbers, or nil for none."
   (when-let* ((lines (split-string text "\n"))
@@ -583,10 +601,18 @@ Ignore carriage returns at line ends if TEXT has none."
 (defun efrit-edit--refuse-unfound (old text path prefix)
   "Refuse to replace OLD, which does not occur in TEXT, the text of PATH.
 PREFIX begins the text of the refusal."
-  (let ((closest (efrit-match-closest old text)))
+  (let ((closest (efrit-match-closest old text))
+        (as-it-stands (efrit-match-ignoring-indentation old text)))
     (efrit-plan-refuse
      "%sold_text is not in %s.%s%s" prefix path
-     (if closest (concat " The most similar lines are:\n" closest) "")
+     (cond ((and (not (string-blank-p old))
+                 (string-suffix-p (efrit-trim-right old "\n") text))
+            " The file has no newline at its end, where it would be; give old_text without it.")
+           (as-it-stands
+            (concat " It differs in its indentation only; as it stands there, it is:\n"
+                    as-it-stands))
+           (closest (concat " The most similar lines are:\n" closest))
+           (t ""))
      (if (and (string-search "\r\n" text) (string-search "\n" old))
          "\nSome lines of that file end in \\r\\n, so \\r counts." ""))))
 

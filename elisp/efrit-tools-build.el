@@ -1,4 +1,4 @@
-;;; efrit-tools-build.el --- Tools for compiling, diagnostics, renaming, formatting  -*- lexical-binding: t; -*-
+;;; efrit-tools-build.el --- Tools to compile, check, rename and format  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
@@ -898,7 +898,7 @@ MOVE is as in `efrit-language-server-apply'."
      (symbol "string" "")
      (new_name "string" "")
      (line "integer" "" :optional t :minimum 1))
-  "Rename a symbol in all files, by the language server of the file."
+  "Rename a symbol in all files, by its language server."
   :plan #'efrit-rename--plan
   (efrit-plan-carry-out call))
 

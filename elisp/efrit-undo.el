@@ -45,7 +45,7 @@
    (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
 
 (efrit-define-tool restore_checkpoint
-    ((checkpoint "string" ""))
+    ((checkpoint "string" "Without it, they are listed" :optional t))
   "Undo all your edits since a checkpoint. Changes made by commands stay."
   :plan #'efrit-undo--plan-checkpoint
   (efrit-undo--carry-out call))
@@ -323,14 +323,32 @@ CHANGES are all changes of the session; leave out those that are undone."
 (defun efrit-undo--plan-checkpoint (loop given then refused)
   "Plan to return to a checkpoint in LOOP; GIVEN are the tool's arguments.
 Call THEN with the plan, or REFUSED with the reason."
-  (efrit-loop-ask-sidecar
-   loop 'changes/since (list :checkpoint (plist-get given :checkpoint))
-   (lambda (since)
-     (let ((numbers (append (plist-get since :numbers) nil)))
-       (if numbers
-           (efrit-undo--plan loop numbers then refused)
-         (funcall refused "No edits since that checkpoint"))))
-   (lambda (err) (funcall refused (efrit-error-text err)))))
+  (if-let* ((name (plist-get given :checkpoint)))
+      (efrit-loop-ask-sidecar
+       loop 'changes/since (list :checkpoint name)
+       (lambda (since)
+         (let ((numbers (append (plist-get since :numbers) nil)))
+           (if numbers
+               (efrit-undo--plan loop numbers then refused)
+             (funcall refused "No edits since that checkpoint"))))
+       (lambda (err) (funcall refused (efrit-error-text err))))
+    (efrit-loop-ask-sidecar
+     loop 'changes/list nil
+     (lambda (listed) (funcall refused (efrit-undo--checkpoints-text listed)))
+     (lambda (err) (funcall refused (efrit-error-text err))))))
+
+(defun efrit-undo--checkpoints-text (listed)
+  "Return the checkpoints in LISTED, a reply to `changes/list', as text."
+  (let ((checkpoints (plist-get listed :checkpoints)))
+    (if (seq-empty-p checkpoints)
+        "There are no checkpoints; checkpoint makes one"
+      (concat "Give one of the checkpoints: "
+              (mapconcat (lambda (one)
+                           (let ((label (plist-get one :label)))
+                             (concat (plist-get one :checkpoint)
+                                     (if (or (null label) (equal label "")) ""
+                                       (format " (%s)" label)))))
+                         checkpoints ", ")))))
 
 (defun efrit-undo--plan (loop numbers then refused &optional changes)
   "Plan to undo NUMBERS of LOOP; call THEN with the plan, or REFUSED with a reason.

@@ -39,8 +39,8 @@ class ProjectMap(Tool):
 
     name = "project_map"
     description = (
-        "Definitions in a folder, those first whose names stand in most other files (+N), by file,"
-        f" in max_tokens ({DEFAULT_BUDGET} unless given)."
+        "Definitions in a folder, by file, first those that most other files use (+N), in"
+        f" max_tokens (default {DEFAULT_BUDGET})."
     )
     arguments = ProjectMapArguments
 
