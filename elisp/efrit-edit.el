@@ -222,7 +222,7 @@ as from `efrit-file-ask-reports'; it returns a plan, or calls
                           then refused names-only)))
 
 (defun efrit-plan-for-files (loop paths planner then refused &optional names-only)
-  "Have PLANNER make the plan of a tool call in LOOP that changes PATHS.
+  "Have PLANNER plan edits of PATHS for a tool call in LOOP.
 PLANNER is called with the reports on PATHS; it returns a plan, or calls
 `efrit-plan-refuse'.  Call THEN with the plan, or REFUSED with the reason.
 NAMES-ONLY is as in `efrit-file-ask-reports'."
@@ -296,8 +296,9 @@ Say so if the person changed the new text; return \"\" for a rename."
 ;;;; Carrying out
 
 (defvar efrit-plan-finish-functions nil
-  "Abnormal hook run with CALL and RESULT when the plan of CALL is carried out.
-A function that returns non-nil finishes CALL itself, later, with a longer RESULT.")
+  "Abnormal hook run when the plan of a tool call is carried out.
+Its functions are called with the call and its result.  One that returns non-nil
+finishes the call itself, later, with a longer result.")
 
 (defun efrit-plan-carry-out (call)
   "Make every change of the plan of CALL, and finish CALL.

@@ -552,8 +552,9 @@ Return a list of inquiries."
           (list "flycheck")))))
 
 (defun efrit-diagnostics--wait (call inquiries result &optional until)
-  "Finish CALL when all INQUIRIES have reported, with what RESULT returns.
-UNTIL is the latest time for that, `efrit-diagnostics-seconds' from now."
+  "Finish CALL when all INQUIRIES have reported, with the value of RESULT.
+RESULT is a function.  UNTIL is the latest time, by default
+`efrit-diagnostics-seconds' from now."
   (when (efrit-tool-call-finish call)
     (efrit-tool-catch-errors call
       (let ((until (or until (+ (float-time) efrit-diagnostics-seconds))))

@@ -338,7 +338,7 @@ Call THEN with the plan, or REFUSED with the reason."
      (lambda (err) (funcall refused (efrit-error-text err))))))
 
 (defun efrit-undo--checkpoints-text (listed)
-  "Return the checkpoints in LISTED, a reply to `changes/list', as text."
+  "Return the checkpoints in LISTED, what the sidecar listed, as text."
   (let ((checkpoints (plist-get listed :checkpoints)))
     (if (seq-empty-p checkpoints)
         "There are no checkpoints; checkpoint makes one"
@@ -470,7 +470,8 @@ A narrow window leaves out the tools."
 ;;;###autoload
 (defun efrit-undo (&optional force)
   "Undo the last edit of the model in the current session.
-An edit is all that one tool call changed, in one file or more.  The model hears of it with the next message; `efrit-redo' makes the edit again.
+An edit is all that one tool call changed, in one file or more.  The model hears
+of it with the next message; `efrit-redo' makes the edit again.
 If the file was changed since, show the difference and do nothing; with a
 prefix argument, as FORCE, undo the edit all the same."
   (interactive "P")
@@ -587,8 +588,8 @@ first one after all others."
         (car (last numbers)))))
 
 (defun efrit-undo-view--undone-with (number listed)
-  "Return the numbers of undone changes of the call that made NUMBER, in order.
-LISTED are the session's changes."
+  "Return NUMBER and what else of its tool call is undone, as numbers, in order.
+LISTED is every change of the session."
   (let* ((numbered (lambda (change) (= number (plist-get change :number))))
          (call (plist-get (seq-find numbered listed) :tool_use_id)))
     (cl-loop for change in listed

@@ -5,6 +5,7 @@
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'ert)
 (require 'editing)
 (require 'live)
@@ -74,27 +75,27 @@
 
 ;;; A real server
 
+(defconst rename-tests--python
+  (cons '("shapes.py" . "def area(side):\n    return side * side\n")
+        (cl-loop for number from 0 below 20
+                 collect (cons (format "use%02d.py" number)
+                               "from shapes import area\n\nprint(area(2))\n")))
+  "A file of Python that defines a function, and twenty that use it.")
+
 (ert-deftest efrit-rename-by-a-real-language-server-goes-over-twenty-files ()
   :tags '(:soak)
-  (served--load-eglot)
-  (let* ((place (car (last (process-lines (expand-file-name ".ci/servers" efrit-test-root)
-                                           "jedi"))))
-         (eglot-server-programs
-          (list (list 'python-mode (concat place "/bin/jedi-language-server")))))
-    (editing-with (cons '("shapes.py" . "def area(side):\n    return side * side\n")
-                        (cl-loop for number from 0 below 20
-                                 collect (cons (format "use%02d.py" number)
-                                               "from shapes import area\n\nprint(area(2))\n")))
-      (served-managed "shapes.py"
-        (let ((before (editing-tree)))
-          (live-test-has (plist-get (editing-use "rename_symbol" :path "shapes.py" :symbol "area"
-                                                 :new_name "square")
-                                    :text)
-                         "Renamed area to square" "21 files")
-          (should (equal "from shapes import square\n\nprint(square(2))\n"
-                         (editing-bytes "use07.py")))
-          (editing-use "undo_edit")
-          (should (equal before (editing-tree))))))))
+  (let ((place (car (last (process-lines (expand-file-name ".ci/servers" efrit-test-root)
+                                         "jedi")))))
+    (served-by 'python-mode (list (concat place "/bin/jedi-language-server")) rename-tests--python
+      (let ((before (editing-tree)))
+        (live-test-has (plist-get (editing-use "rename_symbol" :path "shapes.py" :symbol "area"
+                                               :new_name "square")
+                                  :text)
+                       "Renamed area to square" "21 files")
+        (should (equal "from shapes import square\n\nprint(square(2))\n"
+                       (editing-bytes "use07.py")))
+        (editing-use "undo_edit")
+        (should (equal before (editing-tree)))))))
 
 (provide 'rename-tests)
 ;;; rename-tests.el ends here

@@ -22,33 +22,41 @@
   "Run BODY in the buffer of the first of FILES, in a project with FILES.
 A language server with ARGUMENTS manages it."
   (declare (indent 2))
-  `(progn
-     (served--load-eglot)
-     (let ((eglot-server-programs
-            (list (cons 'text-mode
-                        (append (list "python3" (expand-file-name "tests/elisp/language_server.py"
-                                                                  efrit-test-root))
-                                ,arguments)))))
-       (editing-with ,files
-         (served-managed (caar ,files) ,@body)))))
+  `(served--with ,arguments ,files (lambda () ,@body)))
 
-(defmacro served-managed (file &rest body)
-  "Run BODY in the buffer of FILE when its language server manages it.
+(defmacro served-by (modes command files &rest body)
+  "Run BODY in the buffer of the first of FILES, in a project with FILES.
+COMMAND, a list, starts the language server for MODES, which manages it."
+  (declare (indent 3))
+  `(served--by ,modes ,command ,files (lambda () ,@body)))
+
+(defun served--with (arguments files body)
+  "Call BODY as `served-with' does, with ARGUMENTS and FILES."
+  (served--by 'text-mode
+              (append (list "python3" (expand-file-name "tests/elisp/language_server.py"
+                                                        efrit-test-root))
+                      arguments)
+              files body))
+
+(defun served--by (modes command files body)
+  "Call BODY as `served-by' does, with MODES, COMMAND and FILES.
 Meanwhile Emacs does its work for an idle person."
-  (declare (indent 1))
-  `(with-current-buffer (find-file-noselect ,file)
-     (let ((resting (run-at-time 0 0.1 #'served--rest))
-           (inhibit-message t))
-       (unwind-protect
-           (progn
-             (eglot-ensure)
-             (run-hooks 'post-command-hook)
-             (should (efrit-test-wait-until #'eglot-current-server))
-             ,@body)
-         (cancel-timer resting)
-         (when (eglot-current-server)
-           (eglot-shutdown (eglot-current-server)))
-         (served--cancel-timers)))))
+  (served--load-eglot)
+  (editing-with files
+    (with-current-buffer (find-file-noselect (caar files))
+      (let ((resting (run-at-time 0 0.1 #'served--rest))
+            (eglot-server-programs (list (cons modes command)))
+            (inhibit-message t))
+        (unwind-protect
+            (progn
+              (eglot-ensure)
+              (run-hooks 'post-command-hook)
+              (should (efrit-test-wait-until #'eglot-current-server))
+              (funcall body))
+          (cancel-timer resting)
+          (when (eglot-current-server)
+            (eglot-shutdown (eglot-current-server)))
+          (served--cancel-timers))))))
 
 (defun served--load-eglot ()
   "Load Eglot, also where Debian has it as a package."
