@@ -10,6 +10,7 @@ from functools import wraps
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from efrit_budget.characters import sound_text
 from efrit_budget.errors import StorageError
 from efrit_budget.memory import rows, saving, searching
 from efrit_budget.memory.observation import (
@@ -175,7 +176,7 @@ class MemoryStore:
             total = len(found)
             if total == limit:
                 total = searching.count_matches(connection, filters, match)
-            topic = rows.with_topic(connection, query.strip(), filters)
+            topic = rows.with_topic(connection, sound_text(query).strip(), filters)
             found, total = searching.put_first(topic, found, total, limit, clock)
         candidates = [Candidate(observation, rank) for observation, rank in found]
         any_word = match is not None and match.any_word and total > 0
