@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import combinations
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -162,6 +161,8 @@ def _words_of(one: Observation) -> set[str]:
 
 def near_words(connection: Connection, words: Sequence[str]) -> dict[str, list[str]]:
     """Return for each word that no observation has those that are spelled nearly like it."""
+    from difflib import get_close_matches  # noqa: PLC0415 - searches must not wait for it
+
     found: dict[str, list[str]] = {}
     for word in {part for given in words for part in WORD.findall(given.casefold())}:
         bounds = {"least": len(word) - 2, "most": len(word) + 2}

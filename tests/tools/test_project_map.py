@@ -131,6 +131,13 @@ def test_a_file_whose_name_looks_like_an_option_is_a_file(mapped: Map, project: 
     assert {one["name"] for one in mapped()["data"]["symbols"]} == {"go", "also"}
 
 
+def test_texts_and_data_neither_define_nor_refer(mapped: Map, project: Path) -> None:
+    _write(project, one="def go():\n    pass\n")
+    (project / "notes.md").write_text("# go\n\n    go()\n")
+    (project / "style.css").write_text(".go { color: red }\n")
+    assert shown(mapped()) == "one.py\n1 function go"
+
+
 def test_large_files_are_left_out_and_counted(mapped: Map, project: Path) -> None:
     _write(project, one="def go():\n    pass\n", large="def huge():\n    pass\n" + "#" * 600_000)
     assert shown(mapped()) == "one.py\n1 function go\n1 large file left out."

@@ -23,7 +23,6 @@ DEFINING = frozenset(
     )
 )
 """The kinds of definitions that other files can refer to."""
-NO_CODE = frozenset(("JSON", "CSS", "SCSS", "LESS", "HTML", "XML", "SVG", "Make"))
 UNLISTED = re.compile(r"[\n\r\t\\]")
 """Signs by which a name cannot stand in the list of files for ctags, or in its output."""
 
@@ -88,4 +87,4 @@ def _is_reachable(kind: str, scope_kind: str, language: str) -> bool:
     """Return whether other files can refer to a definition of this kind, in one of `scope_kind`."""
     if kind == "member" and language != "Python":  # a field
         return False
-    return kind in DEFINING and scope_kind not in (*FUNCTIONS, *METHODS) and language not in NO_CODE
+    return kind in DEFINING and scope_kind not in (*FUNCTIONS, *METHODS) and language != "Make"

@@ -21,6 +21,11 @@ MOST_KEPT = 50_000
 MOST_RANKINGS = 4
 BINARY_WITHIN = 8 * 1024
 LISP = (".el", ".lisp", ".lsp", ".cl", ".scm", ".ss", ".rkt", ".clj", ".cljs", ".cljc", ".fnl")
+NO_CODE = (
+    *(".md", ".rst", ".txt", ".org", ".adoc", ".tex", ".html", ".htm", ".xml", ".svg", ".css"),
+    *(".scss", ".less", ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".csv", ".po", ".lock"),
+)
+"""The endings of texts and data, which are not looked at."""
 HASH = (".py", ".pyi", ".rb", ".cr", ".sh", ".pl", ".pm", ".r", ".jl", ".ex", ".exs", ".nim")
 """The endings of files in which `#` begins a comment."""
 BEHIND_MODULES = (".go", ".ex", ".exs")
@@ -126,10 +131,12 @@ def rank(
 
 
 def _stamps(wanted: Wanted) -> tuple[dict[str, Stamp], int]:
-    """Return the stamp of each plain file that is not too large; count those that are."""
+    """Return the stamp of each plain file of code, and the number of those that are too large."""
     stamps: dict[str, Stamp] = {}
     too_large = 0
     for name in wanted.names:
+        if name.endswith(NO_CODE):
+            continue
         text = wanted.unsaved.get(name)
         try:
             found = os.lstat(f"{wanted.folder}/{name}")
