@@ -69,11 +69,7 @@ class MemSearch(Tool):
             [_fact(one, arguments) for one in found.candidates],
         )
         content = Found(lead, [section], "results", found.total, RESULTS)
-        limits = filter(None, (arguments.max_tokens, arguments.token_budget))
-        most = min(limits, default=None)
-        if arguments.token_budget is not None and most is not None:
-            context = replace(context, allowance=min(context.allowance, filled(most)))
-        return fitted(content, most, context)
+        return _fitted(content, arguments, context)
 
     def compress(self, arguments: MemSearchArguments, outcome: Outcome) -> str:
         """Return the query, and the ids and titles of the first matches."""
@@ -110,7 +106,16 @@ def _requests(arguments: MemSearchArguments, context: ToolContext) -> Outcome:
     ]
     facts: list[Json] = [{"asked_at": moment(one.asked), "text": one.text} for one in found]
     content = Found("", [Section(None, items, facts)], "results", total, REQUESTS)
-    return fitted(content, arguments.max_tokens, context)
+    return _fitted(content, arguments, context)
+
+
+def _fitted(content: Found, arguments: MemSearchArguments, context: ToolContext) -> Outcome:
+    """Return what fits the smaller one of `max_tokens` and `token_budget`."""
+    limits = filter(None, (arguments.max_tokens, arguments.token_budget))
+    most = min(limits, default=None)
+    if arguments.token_budget is not None and most is not None:
+        context = replace(context, allowance=min(context.allowance, filled(most)))
+    return fitted(content, most, context)
 
 
 def _item(one: Candidate, arguments: MemSearchArguments, context: ToolContext) -> Item:
