@@ -53,6 +53,14 @@ def test_names_in_comments_and_strings_and_in_the_file_itself_are_no_references(
     assert shown(mapped()) == "one.py\n1 function go"
 
 
+def test_a_file_that_defines_and_uses_a_name_twice_takes_one_reference_from_it(
+    mapped: Map, project: Path
+) -> None:
+    twice = "def go():\n    pass\n\n\ndef go():\n    pass\n\n\ngo()\n"
+    _write(project, one=twice, **{f"use{number}": "go()\n" for number in range(4)})
+    assert shown(mapped()) == "one.py\n1 function go +2\n5 function go +2"
+
+
 def test_references_are_shared_among_definitions_of_one_name(mapped: Map, project: Path) -> None:
     _write(project, one="def go():\n    pass\n", two="def go():\n    pass\n")
     _write(project, **{f"use{number}": "go()\n" for number in range(5)})

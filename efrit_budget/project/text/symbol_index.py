@@ -1,4 +1,4 @@
-"""Definitions in many files, each with the number of other files that name it."""
+"""Rank the definitions in many files by the number of other files that use them."""
 
 import os
 import re
@@ -186,10 +186,16 @@ def _uses(wanted: Wanted, name: str, cancellation: Cancellation) -> bytes:
             data = file.read(MOST_BYTES)
     if b"\0" in data[:BINARY_WITHIN]:
         return b""
-    pattern = LISP_USES if name.endswith(LISP) else HASH_USES if name.endswith(HASH) else USES
-    found = set(pattern.findall(data))
+    found = set(_pattern(name).findall(data))
     found |= {use.strip(b".('") for use in found}
     return b" ".join(found)
+
+
+def _pattern(name: str) -> re.Pattern[bytes]:
+    """Return the regex that finds what is used in a file of this name."""
+    if name.endswith(LISP):
+        return LISP_USES
+    return HASH_USES if name.endswith(HASH) else USES
 
 
 def _ranked(facts: dict[str, Facts], most: int, cancellation: Cancellation) -> Ranking:
@@ -208,7 +214,7 @@ def _ranked(facts: dict[str, Facts], most: int, cancellation: Cancellation) -> R
         cancellation.check()
         here = wanted.intersection(found.uses.split(b" "))
         using.update(here)
-        own.update(row.forms for row in rows.get(file, ()) if not here.isdisjoint(row.forms))
+        own.update({row.forms for row in rows.get(file, ()) if not here.isdisjoint(row.forms)})
 
     def references(row: Row) -> int:
         others = max(using[form] for form in row.forms) - own[row.forms]
