@@ -142,7 +142,8 @@ If MORE is positive, add a line that MORE characters are stored."
   "Regexp of the number before each line of a file in a result.")
 
 (defconst efrit-result--editing
-  '("edit_file" "multi_edit" "create_file" "rename_file" "delete_file" "format_buffer")
+  '("edit_file" "multi_edit" "create_file" "rename_file" "delete_file" "format_buffer"
+    "rename_symbol")
   "Names of the tools whose changes are shown as a diff.")
 
 (defvar efrit-result-errors-map

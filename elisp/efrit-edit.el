@@ -38,6 +38,24 @@
              then (string-search old text (+ start (length old)))
              while start collect start)))
 
+(defun efrit-match-ignoring-indentation (old text)
+  "Return the lines of TEXT that are OLD but for their indentation, or nil.
+Return nil also if they occur more than once, or are many."
+  (let* ((wanted (split-string (efrit-trim-right old "\n") "\n"))
+         (count (length wanted))
+         (bare (lambda (line) (string-trim line "[ \t]+" "[ \t\r]+")))
+         (wanted-bare (mapcar bare wanted))
+         (lines (vconcat (split-string text "\n")))
+         (lines-bare (vconcat (mapcar bare lines)))
+         (places (and (<= count efrit-match--most-lines)
+                      (cl-loop for start from 0 to (- (length lines) count)
+                               when (cl-loop for line in wanted-bare
+                                             for index from start
+                                             always (string= line (aref lines-bare index)))
+                               collect start))))
+    (when (and places (null (cdr places)) (not (string-blank-p old)))
+      (string-join (seq-subseq lines (car places) (+ (car places) count)) "\n"))))
+
 (defun efrit-match-closest (old text)
   "Return the lines of TEXT most like OLD, with line numbers, or nil for none."
   (when-let* ((lines (split-string text "\n"))
@@ -199,12 +217,20 @@ is called with the arguments and FILES, an alist from each path to the report,
 as from `efrit-file-ask-reports'; it returns a plan, or calls
 `efrit-plan-refuse'.  NAMES-ONLY is as in `efrit-file-ask-reports'."
   (lambda (loop given then refused)
-    (efrit-file-ask-reports
-     #'efrit-loop-call-again loop (seq-uniq (efrit-permissions-paths given))
-     (lambda (files)
-       (efrit-plan--run-planner planner loop given files then refused))
-     (lambda (err) (funcall refused (efrit-error-text err)))
-     names-only)))
+    (efrit-plan-for-files loop (seq-uniq (efrit-permissions-paths given))
+                          (lambda (files) (funcall planner given files))
+                          then refused names-only)))
+
+(defun efrit-plan-for-files (loop paths planner then refused &optional names-only)
+  "Have PLANNER plan edits of PATHS for a tool call in LOOP.
+PLANNER is called with the reports on PATHS; it returns a plan, or calls
+`efrit-plan-refuse'.  Call THEN with the plan, or REFUSED with the reason.
+NAMES-ONLY is as in `efrit-file-ask-reports'."
+  (efrit-file-ask-reports
+   #'efrit-loop-call-again loop paths
+   (lambda (files) (efrit-plan--run-planner planner loop files then refused))
+   (lambda (err) (funcall refused (efrit-error-text err)))
+   names-only))
 
 (defun efrit-plan-file (path files)
   "Return the report on PATH in the alist FILES; refuse a PATH with a problem."
@@ -269,6 +295,11 @@ Say so if the person changed the new text; return \"\" for a rename."
 
 ;;;; Carrying out
 
+(defvar efrit-plan-finish-functions nil
+  "Abnormal hook run when the plan of a tool call is carried out.
+Its functions are called with the call and its result.  One that returns non-nil
+finishes the call itself, later, with a longer result.")
+
 (defun efrit-plan-carry-out (call)
   "Make every change of the plan of CALL, and finish CALL.
 First decide, or ask, whether to save buffers that had unsaved changes."
@@ -286,14 +317,14 @@ First decide, or ask, whether to save buffers that had unsaved changes."
          (lambda (answer) (funcall begin (equal answer "Save"))))
       (funcall begin (eq efrit-edit-unsaved-buffers 'save)))))
 
-(defun efrit-plan--run-planner (planner loop given files then refused)
-  "Call PLANNER with GIVEN, a tool's arguments in LOOP, and FILES, the reports.
+(defun efrit-plan--run-planner (planner loop files then refused)
+  "Call PLANNER with FILES, the reports for a tool call in LOOP.
 Call THEN with the plan, or REFUSED with the reason."
   (let* ((plan nil)
          (problem (condition-case err
                       (seq-some (lambda (change) (efrit-read-files-problem loop change))
                                 (efrit-plan-changes
-                                 (setq plan (funcall planner given files))))
+                                 (setq plan (funcall planner files))))
                     (efrit-plan-refused (cadr err))
                     (error (error-message-string err)))))
     (cond
@@ -401,7 +432,9 @@ MADE are the sidecar's replies on the changes, plists in their order."
           (efrit-read-files-note loop (plist-get reply :path) (plist-get reply :stamp)))
         (when efrit-change-keep-buffers
           (efrit-plan--visit change))))
-    (efrit-tool-finish call (efrit-plan--result call))))
+    (let ((result (efrit-plan--result call)))
+      (unless (run-hook-with-args-until-success 'efrit-plan-finish-functions call result)
+        (efrit-tool-finish call result)))))
 
 (defun efrit-plan--visit (change)
   "Visit the file of CHANGE quietly, if it is there and on this machine."
@@ -569,10 +602,18 @@ Ignore carriage returns at line ends if TEXT has none."
 (defun efrit-edit--refuse-unfound (old text path prefix)
   "Refuse to replace OLD, which does not occur in TEXT, the text of PATH.
 PREFIX begins the text of the refusal."
-  (let ((closest (efrit-match-closest old text)))
+  (let ((closest (efrit-match-closest old text))
+        (as-it-stands (efrit-match-ignoring-indentation old text)))
     (efrit-plan-refuse
      "%sold_text is not in %s.%s%s" prefix path
-     (if closest (concat " The most similar lines are:\n" closest) "")
+     (cond ((and (not (string-blank-p old))
+                 (string-suffix-p (efrit-trim-right old "\n") text))
+            " The file has no newline at its end, where it would be; give old_text without it.")
+           (as-it-stands
+            (concat " It differs in its indentation only; as it stands there, it is:\n"
+                    as-it-stands))
+           (closest (concat " The most similar lines are:\n" closest))
+           (t ""))
      (if (and (string-search "\r\n" text) (string-search "\n" old))
          "\nSome lines of that file end in \\r\\n, so \\r counts." ""))))
 

@@ -69,6 +69,7 @@ It matches abbreviations of long options, too.")
 
 (defconst efrit-permissions--actions
   '(("edit_file" edit) ("multi_edit" edit) ("create_file" create) ("rename_file" rename)
+    ("rename_symbol" edit)
     ("delete_file" delete) ("format_buffer" format) ("undo_edit" undo) ("restore_checkpoint" undo)
     ("run_command" command) ("compile" compile) ("eval_sexp" code) ("fetch_url" address)
     ("web_search" search) ("read_buffer" buffer))

@@ -1,11 +1,12 @@
-;;; efrit-tools-build.el --- Tools for compiling, diagnostics and formatting  -*- lexical-binding: t; -*-
+;;; efrit-tools-build.el --- Tools to compile, check, rename and format  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; Tools that compile a project, collect errors and warnings, and format files.
+;; Tools that compile a project, collect errors and warnings, rename symbols, and
+;; format files.
 
 ;;; Code:
 
@@ -21,7 +22,10 @@
 (eval-when-compile
   (require 'compile)
   (require 'flymake)
-  (require 'url-util))
+  (require 'eieio)
+  (require 'project)
+  (require 'url-util)
+  (eieio-declare-slots capabilities))
 (declare-function ansi-color-filter-apply "ansi-color" (string))
 (declare-function compilation-start "compile" (command &optional mode name highlight continue))
 (declare-function flymake-diagnostic-backend "flymake" (diagnostic))
@@ -95,12 +99,12 @@ SOURCE is the name of the checker or compilation buffer."
            do (setq last name)
            collect (efrit-findings--line finding)))
 
-(defun efrit-findings-count (findings)
-  "Return the number of FINDINGS of each severity, as text."
+(defun efrit-findings-count (findings &optional severities)
+  "Return the number of FINDINGS of each severity, or of SEVERITIES, as text."
   (mapconcat (lambda (severity)
                (efrit-count-text (cl-count severity findings :key #'efrit-finding-severity)
                                  severity))
-             '(error warning note) ", "))
+             (or severities '(error warning note)) ", "))
 
 (defun efrit-findings--mark-folders ()
   "Put `efrit-folders', the stack of folders, on lines that enter or leave one."
@@ -461,14 +465,15 @@ if there was none.  LEFT-OUT lists backends that were not started."
   (unless (member severity '(nil "error" "warning" "note"))
     (user-error "Severity is error, warning or note, not %s" severity))
   (let* ((file (and path (efrit-visit-existing-file call path)))
-         (inquiries (efrit-diagnostics--begin call file))
-         (until (+ (float-time) efrit-diagnostics-seconds)))
+         (inquiries (efrit-diagnostics--begin call file)))
     (setf (efrit-tool-call-stop call)
           (lambda ()
             (mapc #'efrit-diagnostics--release inquiries)
             (efrit-tool-fail call "The person stopped it.")))
-    (efrit-diagnostics--wait call inquiries until
-                             (intern (or severity "note")) file)))
+    (efrit-diagnostics--wait
+     call inquiries
+     (lambda ()
+       (efrit-diagnostics--result call inquiries (intern (or severity "note")) file)))))
 
 ;;;; Checking
 
@@ -546,17 +551,80 @@ Return a list of inquiries."
           (flycheck-running-p)
           (list "flycheck")))))
 
-(defun efrit-diagnostics--wait (call inquiries until severity file)
-  "Finish CALL when all INQUIRIES have reported, at the latest at the time UNTIL.
-SEVERITY and FILE are as in `efrit-diagnostics--result'."
+(defun efrit-diagnostics--wait (call inquiries result &optional until)
+  "Finish CALL when all INQUIRIES have reported, with the value of RESULT.
+RESULT is a function.  UNTIL is the latest time, by default
+`efrit-diagnostics-seconds' from now."
   (when (efrit-tool-call-finish call)
     (efrit-tool-catch-errors call
-      (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--unreported inquiries))
-          (efrit-run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries until severity file)
-        (let ((result (unwind-protect
-                          (efrit-diagnostics--result call inquiries severity file)
-                        (mapc #'efrit-diagnostics--release inquiries))))
-          (efrit-tool-finish call result))))))
+      (let ((until (or until (+ (float-time) efrit-diagnostics-seconds))))
+        (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--unreported inquiries))
+            (efrit-run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries result until)
+          (let ((result (unwind-protect
+                            (funcall result)
+                          (mapc #'efrit-diagnostics--release inquiries))))
+            (efrit-tool-finish call result)))))))
+
+;;;; After an edit
+
+(defconst efrit-diagnostics--most-edited 10
+  "Most files that are checked after an edit.")
+
+(defun efrit-diagnostics--after-edit (call result)
+  "Finish CALL, an edit, with RESULT and the diagnostics of the files changed.
+Return nil if these are not wanted, or no file has a checker."
+  (when-let* ((efrit-edit-diagnostics)
+              (files (efrit-diagnostics--edited call))
+              (inquiries (efrit-diagnostics--begin-edited files)))
+    (setf (efrit-tool-call-stop call)
+          (lambda ()
+            (mapc #'efrit-diagnostics--release inquiries)
+            (efrit-tool-finish call result)))
+    (efrit-diagnostics--wait
+     call inquiries
+     (lambda ()
+       (let* ((severities '(error warning))
+              (found (seq-filter (lambda (finding)
+                                   (memq (efrit-finding-severity finding) severities))
+                                 (mapcan #'efrit-diagnostics--of-inquiry inquiries))))
+         (plist-put (copy-sequence result) :text
+                    (string-join
+                     (append (list (plist-get result :text)
+                                   (efrit-tool-mark-own
+                                    (format "After it: %s from %s"
+                                            (efrit-findings-count found severities)
+                                            (efrit-diagnostics--sources inquiries nil))))
+                             (mapcar #'efrit-tool-mark-own
+                                     (mapcan #'efrit-diagnostics--notes inquiries))
+                             (efrit-findings-lines call found))
+                     "\n")))))
+    t))
+
+(add-hook 'efrit-plan-finish-functions #'efrit-diagnostics--after-edit)
+
+(defun efrit-diagnostics--edited (call)
+  "Return the files that CALL wrote, as names in Emacs; at most a few."
+  (seq-take (cl-loop for change in (efrit-plan-changes (efrit-tool-call-plan call))
+                     when (memq (efrit-change-kind change) '(edit create))
+                     collect (efrit-change-file change))
+            efrit-diagnostics--most-edited))
+
+(defun efrit-diagnostics--begin-edited (files)
+  "Start checking FILES; return inquiries about those that have a checker."
+  (require 'flymake)
+  (cl-loop for file in files
+           for inquiry = (ignore-errors (efrit-diagnostics--check (efrit-visit-open file)))
+           if (and inquiry (efrit-diagnostics--checked-p inquiry))
+           collect inquiry
+           else if inquiry
+           do (efrit-diagnostics--release inquiry)))
+
+(defun efrit-diagnostics--checked-p (inquiry)
+  "Return non-nil if the buffer of INQUIRY has a checker."
+  (let ((buffer (car (efrit-diagnostics--inquiry-visit inquiry))))
+    (or (efrit-diagnostics--inquiry-started inquiry)
+        (buffer-local-value 'flymake-mode buffer)
+        (efrit-diagnostics--flycheck-p buffer))))
 
 ;;;; Collecting
 
@@ -690,11 +758,277 @@ If FILE is non-nil, leave out findings about other files."
                 (and left-out (format "%s: not started, as they may run the project's code: %s"
                                       name (mapconcat (lambda (backend) (format "%s" backend))
                                                       left-out ", ")))
-                (and (not left-out) (not (efrit-diagnostics--inquiry-started inquiry))
-                     (not (buffer-local-value 'flymake-mode buffer))
-                     (not (efrit-diagnostics--flycheck-p buffer))
+                (and (not left-out) (not (efrit-diagnostics--checked-p inquiry))
                      (format "%s: Emacs has no checker for %s" name
                              (buffer-local-value 'major-mode buffer)))))))
+
+;;; Language servers
+
+;; Asks the language servers that Eglot runs, by its public functions, and
+;; applies their edits to texts.
+
+(declare-function jsonrpc-async-request "jsonrpc")
+(declare-function slot-value "eieio" (object slot))
+(declare-function eglot-managed-p "eglot")
+(declare-function eglot-current-server "eglot")
+(declare-function eglot-server-capable "eglot")
+(declare-function eglot-path-to-uri "eglot")
+
+(defun efrit-language-server-can-p (capability)
+  "Return non-nil if a language server with CAPABILITY manages this buffer."
+  (when-let* ((server (efrit-language-server--current)))
+    (if (fboundp 'eglot-server-capable)
+        (eglot-server-capable capability)
+      ;; An Eglot installed in Emacs 28 may have no public function for this.
+      (let ((found (plist-member (slot-value server 'capabilities) capability)))
+        (and found (not (eq (cadr found) :json-false)))))))
+
+(defun efrit-language-server-ask (buffer method params then refused)
+  "Send the request METHOD to the language server of BUFFER.
+PARAMS is a function that returns, in BUFFER, what goes with its document.  Call
+THEN with BUFFER's text at that time, the reply, and a function that goes to a
+column as the server counts columns; or call REFUSED with the reason."
+  ;; The Eglot of Emacs 30 notices changes in a timer that runs before this one.
+  (efrit-run-at-time
+   0 nil (lambda ()
+           (condition-case err
+               (with-current-buffer buffer
+                 (efrit-language-server--request method (funcall params) then refused))
+             (error
+              (funcall refused (format "the language server could not be asked: %s"
+                                       (error-message-string err))))))))
+
+(defun efrit-language-server--current ()
+  "Return the language server that manages this buffer, or nil."
+  (and (fboundp 'eglot-managed-p)
+       (fboundp 'eglot-current-server)
+       (eglot-managed-p)
+       (eglot-current-server)))
+
+(defun efrit-language-server--request (method params then refused)
+  "Send METHOD with PARAMS about this buffer; then call THEN or REFUSED.
+Eglot delays a deferred request until it has sent the latest changes."
+  (let ((text (efrit-file-text (current-buffer)))
+        (move (efrit-language-server--column-function)))
+    (jsonrpc-async-request
+     (efrit-language-server--current) method
+     (append (list :textDocument (list :uri (efrit-language-server--uri))) params)
+     :deferred 'efrit-language-server
+     :success-fn (lambda (reply) (funcall then text reply move))
+     :error-fn (lambda (err)
+                 (funcall refused (format "the language server refused: %s"
+                                          (plist-get err :message))))
+     :timeout efrit-format-seconds
+     :timeout-fn (lambda ()
+                   (funcall refused (format "the language server did not answer within %s \
+seconds" efrit-format-seconds))))))
+
+(defun efrit-language-server--uri ()
+  "Return the URI of the file of this buffer, as Eglot sends it."
+  (if (fboundp 'eglot-path-to-uri)
+      (eglot-path-to-uri buffer-file-name)
+    ;; Before Emacs 30 Eglot has no public function for this.
+    (require 'url-util)
+    (let ((allowed (copy-sequence url-path-allowed-chars)))
+      (aset allowed ?: nil)
+      (concat (if (eq system-type 'windows-nt) "file:///" "file://")
+              (url-hexify-string (file-local-name (file-truename buffer-file-name))
+                                 allowed)))))
+
+(defun efrit-language-server--file (uri)
+  "Return the name of the file of URI on the server's machine; signal for no file."
+  (require 'url-util)
+  (if (string-match "\\`file://[^/]*\\(/.*\\)\\'" uri)
+      (let ((name (decode-coding-string (url-unhex-string (match-string 1 uri)) 'utf-8)))
+        (if (string-match-p "\\`/[A-Za-z]:" name) (substring name 1) name))
+    (efrit-plan-refuse "the language server would change %s, which is no file" uri)))
+
+;;;; Columns and edits
+
+(defun efrit-language-server--column-function ()
+  "Return a function to go to a column as this buffer's server counts columns."
+  (or (seq-some (lambda (variable) (and (boundp variable) (symbol-value variable)))
+                '(eglot-move-to-linepos-function eglot-move-to-column-function))
+      #'move-to-column))
+
+(defun efrit-language-server--position ()
+  "Return the position of point as this buffer's server counts columns."
+  (let ((column (or (seq-some (lambda (variable) (and (boundp variable) (symbol-value variable)))
+                              '(eglot-current-linepos-function eglot-current-column-function))
+                    #'current-column)))
+    (list :line (1- (line-number-at-pos nil t)) :character (funcall column))))
+
+(defun efrit-language-server-apply (text edits move)
+  "Return TEXT with EDITS of a language server applied.
+MOVE is a function that goes to a column, see `efrit-language-server-ask'."
+  (with-temp-buffer
+    (insert text)
+    (let ((places (cl-loop for edit across (or edits [])
+                           for number from 0
+                           collect (list (efrit-language-server--go edit :start move)
+                                         number
+                                         (efrit-language-server--go edit :end move)
+                                         (plist-get edit :newText)))))
+      ;; Edit from the end backwards, so that the remaining positions stay valid.
+      (pcase-dolist (`(,begin ,_ ,end ,new)
+                     (sort places (lambda (a b)
+                                    (or (> (car a) (car b))
+                                        (and (= (car a) (car b)) (> (cadr a) (cadr b)))))))
+        (delete-region begin end)
+        (goto-char begin)
+        (insert (if (string-search "\r" text) new (string-replace "\r\n" "\n" new)))))
+    (buffer-string)))
+
+(defun efrit-language-server--go (edit which move)
+  "Go to the position WHICH, `:start' or `:end', of EDIT, and return it.
+MOVE is as in `efrit-language-server-apply'."
+  (let ((place (plist-get (plist-get edit :range) which)))
+    (goto-char (point-min))
+    (forward-line (plist-get place :line))
+    (unless (eobp)
+      (funcall move (plist-get place :character)))
+    (point)))
+
+;;; Renaming
+
+;; The server says what it would edit; that makes one plan of all files, which
+;; the person sees as one diff, and which is undone as one.
+
+(efrit-define-tool rename_symbol
+    ((path "string" "")
+     (symbol "string" "")
+     (new_name "string" "")
+     (line "integer" "" :optional t :minimum 1))
+  "Rename a symbol in all files, by its language server."
+  :plan #'efrit-rename--plan
+  (efrit-plan-carry-out call))
+
+(defun efrit-rename--plan (loop given then refused)
+  "Plan in LOOP to rename the symbol in GIVEN, the arguments.
+Call THEN with the plan, or REFUSED with the reason."
+  (condition-case err
+      (let* ((visit (efrit-rename--visit loop given))
+             (refused (lambda (reason)
+                        (efrit-visit-release visit)
+                        (funcall refused reason))))
+        (efrit-language-server-ask
+         (car visit) :textDocument/rename
+         (lambda ()
+           (list :position (efrit-rename--position given)
+                 :newName (plist-get given :new_name)))
+         (lambda (_text reply move)
+           (efrit-visit-release visit)
+           (efrit-rename--plan-reply loop given reply move then refused))
+         refused))
+    (efrit-plan-refused (funcall refused (cadr err)))
+    (error (funcall refused (error-message-string err)))))
+
+(defun efrit-rename--visit (loop given)
+  "Return (BUFFER . OPENED) for the file in GIVEN, see `efrit-visit-open'.
+Refuse a file in LOOP whose language server cannot rename."
+  (let* ((path (plist-get given :path))
+         (call (efrit-tool-call-create :owner loop))
+         (visit (efrit-rename--open call (efrit-visit-existing-file call path))))
+    (unless (with-current-buffer (car visit)
+              (efrit-language-server-can-p :renameProvider))
+      (efrit-visit-release visit)
+      (efrit-plan-refuse "no language server that renames runs for %s; the person can start one \
+with M-x eglot.  Without it, find_references and multi_edit rename" path))
+    visit))
+
+(defun efrit-rename--open (call file)
+  "Return (BUFFER . OPENED) for FILE in CALL's project, see `efrit-visit-open'.
+Eglot manages a buffer just opened if it manages others of the project."
+  (require 'project)
+  ;; A file is opened without version control, by which Emacs finds the project.
+  (let* ((others (efrit-visit-buffers call))
+         (managed (seq-find (lambda (buffer)
+                              (with-current-buffer buffer (efrit-language-server--current)))
+                            others))
+         (project (and managed (with-current-buffer managed (project-current))))
+         (project-find-functions (if project (list (lambda (_) project))
+                                   project-find-functions)))
+    (efrit-visit-open file)))
+
+(defun efrit-rename--position (given)
+  "Return the position in this buffer of the symbol in GIVEN, for the server."
+  (pcase-let (((map :symbol :line) given))
+    (save-excursion
+      (save-restriction
+        (widen)
+        (goto-char (point-min))
+        (when line
+          (forward-line (1- line)))
+        (let ((case-fold-search nil))
+          (unless (re-search-forward (format "\\_<%s\\_>" (regexp-quote symbol))
+                                     (and line (line-end-position)) t)
+            (error "%s is not in %s of %s" symbol
+                   (if line (format "line %d" line) "the text") (plist-get given :path))))
+        (goto-char (match-beginning 0))
+        (efrit-language-server--position)))))
+
+(defun efrit-rename--plan-reply (loop given reply move then refused)
+  "Make the plan of GIVEN in LOOP from REPLY, a server's edits of many files.
+MOVE is as in `efrit-language-server-apply'.  Call THEN with the plan, or
+REFUSED with the reason."
+  (condition-case err
+      (let ((edits (efrit-rename--edits loop reply)))
+        (unless edits
+          (efrit-plan-refuse "the language server finds nothing to rename there"))
+        (efrit-plan-for-files
+         loop (mapcar #'car edits)
+         (lambda (files) (efrit-rename--plan-of given edits files move))
+         then refused))
+    (efrit-plan-refused (funcall refused (cadr err)))
+    (error (funcall refused (error-message-string err)))))
+
+(defun efrit-rename--plan-of (given edits files move)
+  "Return the plan of GIVEN; EDITS is an alist from paths to vectors of edits.
+FILES are the reports on the paths; MOVE is as in `efrit-language-server-apply'."
+  (let ((changes (cl-loop for (path . those) in edits
+                          for change = (progn (efrit-edit-existing path files)
+                                              (efrit-plan-change 'edit path files))
+                          do (setf (efrit-change-after change)
+                                   (efrit-language-server-apply (efrit-change-before change)
+                                                                those move))
+                          collect change)))
+    (efrit-plan-create
+     :changes changes
+     :report (format "Renamed %s to %s, by the language server, in %s: %s."
+                     (plist-get given :symbol) (plist-get given :new_name)
+                     (efrit-count-text (length edits) "file")
+                     (mapconcat (lambda (those)
+                                  (format "%s (%s)" (car those)
+                                          (efrit-count-text (length (cdr those)) "place")))
+                                edits ", ")))))
+
+(defun efrit-rename--edits (loop reply)
+  "Return an alist from paths in LOOP to vectors of edits, from REPLY of a server.
+Refuse a reply that would also create, rename or delete files."
+  (let* ((edits nil)
+         (note (lambda (uri those)
+                 (push (cons (efrit-rename--path loop uri) those) edits))))
+    (cl-loop for (key those) on (plist-get reply :changes) by #'cddr
+             do (funcall note (substring (symbol-name key) 1) those))
+    (seq-doseq (change (or (plist-get reply :documentChanges) []))
+      (when (plist-get change :kind)
+        (efrit-plan-refuse "the language server would also %s a file; rename without it"
+                           (plist-get change :kind)))
+      (funcall note (plist-get (plist-get change :textDocument) :uri) (plist-get change :edits)))
+    (cl-loop for (path . lists) in (seq-group-by #'car edits)
+             for those = (apply #'vconcat (mapcar #'cdr lists))
+             unless (seq-empty-p those)
+             collect (cons path those) into found
+             finally return (sort found (lambda (a b) (string< (car a) (car b)))))))
+
+(defun efrit-rename--path (loop uri)
+  "Return the path of the file of URI, relative if it is in the project of LOOP."
+  (let* ((root (efrit-loop-root loop))
+         (file (concat (file-remote-p root) (efrit-language-server--file uri)))
+         (call (efrit-tool-call-create :owner loop)))
+    (if (efrit-visit-inside-p call file)
+        (file-relative-name (file-truename file) (efrit-visit-root call))
+      (file-local-name file))))
 
 ;;; Formatting
 
@@ -746,13 +1080,6 @@ formatted it; try again" path)))))
 
 ;;;; Language servers
 
-(declare-function jsonrpc-async-request "jsonrpc")
-
-(declare-function eglot-managed-p "eglot")
-(declare-function eglot-current-server "eglot")
-(declare-function eglot-server-capable "eglot")
-(declare-function eglot-path-to-uri "eglot")
-
 (defun efrit-format--server-buffer (loop path)
   "Return the buffer of PATH in LOOP's project if a language server can format it."
   (let* ((call (efrit-tool-call-create :owner loop))
@@ -760,114 +1087,21 @@ formatted it; try again" path)))))
          (buffer (and file (find-buffer-visiting file))))
     (and buffer
          (with-current-buffer buffer
-           (and (efrit-format--server)
-                (efrit-format--server-formats-p)))
+           (efrit-language-server-can-p :documentFormattingProvider))
          buffer)))
-
-(defun efrit-format--server ()
-  "Return the language server that manages this buffer, or nil."
-  (and (fboundp 'eglot-managed-p)
-       (fboundp 'eglot-current-server)
-       (eglot-managed-p)
-       (eglot-current-server)))
-
-(eval-when-compile
-  (require 'eieio)
-  (eieio-declare-slots capabilities))
-(declare-function slot-value "eieio" (object slot))
-
-(defun efrit-format--server-formats-p ()
-  "Return non-nil if the language server of this buffer can format it."
-  (if (fboundp 'eglot-server-capable)
-      (eglot-server-capable :documentFormattingProvider)
-    ;; An Eglot installed in Emacs 28 may have no public function for this.
-    (let ((found (plist-member (slot-value (efrit-format--server) 'capabilities)
-                               :documentFormattingProvider)))
-      (and found (not (eq (cadr found) :json-false))))))
-
-(defun efrit-format--uri ()
-  "Return the URI of the file of this buffer, as Eglot sends it."
-  (if (fboundp 'eglot-path-to-uri)
-      (eglot-path-to-uri buffer-file-name)
-    ;; Before Emacs 30 Eglot has no public function for this.
-    (require 'url-util)
-    (let ((allowed (copy-sequence url-path-allowed-chars)))
-      (aset allowed ?: nil)
-      (concat (if (eq system-type 'windows-nt) "file:///" "file://")
-              (url-hexify-string (file-local-name (file-truename buffer-file-name))
-                                 allowed)))))
 
 (defun efrit-format--ask-server (buffer then refused)
   "Ask the language server of BUFFER to format BUFFER.
 Call THEN with (TEXT . FUNCTION), where FUNCTION returns TEXT formatted, or
 REFUSED with the reason."
-  ;; The Eglot of Emacs 30 notices changes in a timer that runs before this one.
-  (efrit-run-at-time 0 nil (lambda ()
-                             (condition-case err
-                                 (with-current-buffer buffer
-                                   (efrit-format--request then refused))
-                               (error
-                                (funcall refused (format "the language server could not be asked: %s"
-                                                         (error-message-string err))))))))
-
-(defun efrit-format--request (then refused)
-  "Request formatting of this buffer; then call THEN or REFUSED with the outcome.
-Eglot delays a deferred request until it has sent the latest changes."
-  (let ((text (efrit-file-text (current-buffer)))
-        (move (efrit-format--column-function)))
-    (jsonrpc-async-request
-     (efrit-format--server) :textDocument/formatting
-     (list :textDocument (list :uri (efrit-format--uri))
-           :options (list :tabSize tab-width
-                          :insertSpaces (if indent-tabs-mode :json-false t)))
-     :deferred 'efrit-format
-     :success-fn (lambda (edits)
-                   (funcall then (cons text (lambda (text)
-                                              (efrit-format--apply-edits text edits move)))))
-     :error-fn (lambda (err)
-                 (funcall refused (format "the language server did not format it: %s"
-                                          (plist-get err :message))))
-     :timeout efrit-format-seconds
-     :timeout-fn (lambda ()
-                   (funcall refused (format "the language server did not answer within %s \
-seconds" efrit-format-seconds))))))
-
-(defun efrit-format--column-function ()
-  "Return a function to go to a column as this buffer's server counts columns."
-  (or (seq-some (lambda (variable) (and (boundp variable) (symbol-value variable)))
-                '(eglot-move-to-linepos-function eglot-move-to-column-function))
-      #'move-to-column))
-
-(defun efrit-format--apply-edits (text edits move)
-  "Return TEXT with EDITS of a language server applied.
-MOVE is the value of `efrit-format--column-function'."
-  (with-temp-buffer
-    (insert text)
-    (let ((places (cl-loop for edit across (or edits [])
-                           for number from 0
-                           collect (list (efrit-format--position edit :start move)
-                                         number
-                                         (efrit-format--position edit :end move)
-                                         (plist-get edit :newText)))))
-      ;; Edit from the end backwards, so that the remaining positions stay valid.
-      (pcase-dolist (`(,begin ,_ ,end ,new)
-                     (sort places (lambda (a b)
-                                    (or (> (car a) (car b))
-                                        (and (= (car a) (car b)) (> (cadr a) (cadr b)))))))
-        (delete-region begin end)
-        (goto-char begin)
-        (insert (if (string-search "\r" text) new (string-replace "\r\n" "\n" new)))))
-    (buffer-string)))
-
-(defun efrit-format--position (edit which move)
-  "Return the position WHICH, `:start' or `:end', of EDIT in this buffer.
-MOVE is the value of `efrit-format--column-function'."
-  (let ((place (plist-get (plist-get edit :range) which)))
-    (goto-char (point-min))
-    (forward-line (plist-get place :line))
-    (unless (eobp)
-      (funcall move (plist-get place :character)))
-    (point)))
+  (efrit-language-server-ask
+   buffer :textDocument/formatting
+   (lambda ()
+     (list :options (list :tabSize tab-width
+                          :insertSpaces (if indent-tabs-mode :json-false t))))
+   (lambda (text edits move)
+     (funcall then (cons text (lambda (text) (efrit-language-server-apply text edits move)))))
+   refused))
 
 ;;;; Modes
 

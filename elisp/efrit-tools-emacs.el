@@ -421,14 +421,14 @@ START, END and TAIL are the tool's arguments; a nil LAST means the end."
 ;; library, and shows no values that could be secret.
 
 (efrit-define-tool elisp_docs
-    ((name "string" "Symbol; key: C-x C-f; words; node: (elisp)Buffers")
+    ((name "string" "Symbols; key: C-x C-f; words; node: (elisp)Buffers")
      (kind (:type "string" :enum ["symbol" "key" "apropos" "manual"]) ""
            :optional t))
   "Documentation of a symbol or a key; names that match words (apropos); a node of \
 a manual."
   :policy allow
   (pcase kind
-    ((or 'nil "symbol") (efrit-docs--symbol name))
+    ((or 'nil "symbol") (efrit-docs--symbols (split-string name "[ \t\n,]+" t)))
     ("key" (efrit-docs--key name))
     ("apropos" (efrit-docs--apropos name))
     ("manual" (efrit-docs--node name))
@@ -436,9 +436,23 @@ a manual."
 
 ;;;; Symbols
 
+(defun efrit-docs--symbols (names)
+  "Return the documentation of the symbols called NAMES, as a result."
+  (let* ((texts (mapcar #'efrit-docs--symbol names))
+         (known (delq nil (copy-sequence texts)))
+         (unknown (cl-loop for name in names for text in texts unless text collect name))
+         (problem (and unknown
+                       (format "No symbol %s in this Emacs; kind apropos finds names by words"
+                               (string-join unknown ", ")))))
+    (unless known
+      (user-error "%s" (or problem "Give the name of a symbol")))
+    (efrit-tool-result
+     (string-join (append known (and problem (list (efrit-tool-mark-own problem)))) "\n\n")
+     :summary (replace-regexp-in-string "[ \t\n]+" " " (car known)))))
+
 (defun efrit-docs--symbol (name)
-  "Return the documentation of the function, variable and face called NAME."
-  (let* ((symbol (intern-soft (string-trim name)))
+  "Return the documentation of the function, variable and face called NAME, or nil."
+  (let* ((symbol (intern-soft name))
          (parts (delq nil (list (and symbol (fboundp symbol) (efrit-docs--function symbol))
                                 (and symbol (efrit-docs--variable-p symbol)
                                      (efrit-docs--variable symbol))
@@ -447,10 +461,7 @@ a manual."
                                              (or (documentation-property
                                                   symbol 'face-documentation)
                                                  "Not documented.")))))))
-    (unless parts
-      (user-error "No symbol %s in this Emacs; kind apropos finds names by words" name))
-    (efrit-tool-result (string-join parts "\n\n")
-                       :summary (replace-regexp-in-string "[ \t\n]+" " " (car parts)))))
+    (and parts (string-join parts "\n\n"))))
 
 ;; Emacs 27 has only the second of these variables.
 (defvar help-enable-symbol-autoload)

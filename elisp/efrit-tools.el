@@ -399,6 +399,8 @@ CLEAN-UP is called without arguments when the process ends for any reason."
   "Ask the person, and wait for the answer."
   :policy allow
   :async t
+  (when (string-blank-p question)
+    (user-error "The question is empty; give its text"))
   (efrit-loop-notify (efrit-tool-call-owner call) 'question call question
                      (append options nil)))
 

@@ -45,7 +45,7 @@
    (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
 
 (efrit-define-tool restore_checkpoint
-    ((checkpoint "string" ""))
+    ((checkpoint "string" "Without it, they are listed" :optional t))
   "Undo all your edits since a checkpoint. Changes made by commands stay."
   :plan #'efrit-undo--plan-checkpoint
   (efrit-undo--carry-out call))
@@ -323,14 +323,32 @@ CHANGES are all changes of the session; leave out those that are undone."
 (defun efrit-undo--plan-checkpoint (loop given then refused)
   "Plan to return to a checkpoint in LOOP; GIVEN are the tool's arguments.
 Call THEN with the plan, or REFUSED with the reason."
-  (efrit-loop-ask-sidecar
-   loop 'changes/since (list :checkpoint (plist-get given :checkpoint))
-   (lambda (since)
-     (let ((numbers (append (plist-get since :numbers) nil)))
-       (if numbers
-           (efrit-undo--plan loop numbers then refused)
-         (funcall refused "No edits since that checkpoint"))))
-   (lambda (err) (funcall refused (efrit-error-text err)))))
+  (if-let* ((name (plist-get given :checkpoint)))
+      (efrit-loop-ask-sidecar
+       loop 'changes/since (list :checkpoint name)
+       (lambda (since)
+         (let ((numbers (append (plist-get since :numbers) nil)))
+           (if numbers
+               (efrit-undo--plan loop numbers then refused)
+             (funcall refused "No edits since that checkpoint"))))
+       (lambda (err) (funcall refused (efrit-error-text err))))
+    (efrit-loop-ask-sidecar
+     loop 'changes/list nil
+     (lambda (listed) (funcall refused (efrit-undo--checkpoints-text listed)))
+     (lambda (err) (funcall refused (efrit-error-text err))))))
+
+(defun efrit-undo--checkpoints-text (listed)
+  "Return the checkpoints in LISTED, what the sidecar listed, as text."
+  (let ((checkpoints (plist-get listed :checkpoints)))
+    (if (seq-empty-p checkpoints)
+        "There are no checkpoints; checkpoint makes one"
+      (concat "Give one of the checkpoints: "
+              (mapconcat (lambda (one)
+                           (let ((label (plist-get one :label)))
+                             (concat (plist-get one :checkpoint)
+                                     (if (or (null label) (equal label "")) ""
+                                       (format " (%s)" label)))))
+                         checkpoints ", ")))))
 
 (defun efrit-undo--plan (loop numbers then refused &optional changes)
   "Plan to undo NUMBERS of LOOP; call THEN with the plan, or REFUSED with a reason.
@@ -452,7 +470,8 @@ A narrow window leaves out the tools."
 ;;;###autoload
 (defun efrit-undo (&optional force)
   "Undo the last edit of the model in the current session.
-The model hears of it with the next message; `efrit-redo' makes the edit again.
+An edit is all that one tool call changed, in one file or more.  The model hears
+of it with the next message; `efrit-redo' makes the edit again.
 If the file was changed since, show the difference and do nothing; with a
 prefix argument, as FORCE, undo the edit all the same."
   (interactive "P")
@@ -463,7 +482,7 @@ prefix argument, as FORCE, undo the edit all the same."
        (let ((last (car (last (seq-filter #'efrit-undo-open-p changes)))))
          (if (null last)
              (message "No edits left to undo")
-           (efrit-undo-view--undo loop (list (plist-get last :number))
+           (efrit-undo-view--undo loop (efrit-undo--same-call-numbers last changes)
                                   (and force t)))))
      #'efrit-show-error)))
 
@@ -478,7 +497,8 @@ prefix argument, as FORCE, make the edit all the same."
      loop
      (lambda (changes)
        (if-let* ((number (efrit-undo-view--last-undone loop changes)))
-           (efrit-undo-view--undo loop (list number) (and force t) t)
+           (efrit-undo-view--undo loop (efrit-undo-view--undone-with number changes)
+                                  (and force t) t)
          (message "No undone edit to make again")))
      #'efrit-show-error)))
 
@@ -566,6 +586,16 @@ first one after all others."
     (or (seq-find (lambda (number) (memq number numbers)) (gethash loop efrit-undo-view--undone))
         (seq-find (lambda (number) (> number (or latest 0))) numbers)
         (car (last numbers)))))
+
+(defun efrit-undo-view--undone-with (number listed)
+  "Return NUMBER and what else of its tool call is undone, as numbers, in order.
+LISTED is every change of the session."
+  (let* ((numbered (lambda (change) (= number (plist-get change :number))))
+         (call (plist-get (seq-find numbered listed) :tool_use_id)))
+    (cl-loop for change in listed
+             when (and (equal call (plist-get change :tool_use_id))
+                       (equal (plist-get change :state) "undone"))
+             collect (plist-get change :number))))
 
 (defun efrit-undo-view-all (&optional force)
   "Undo all edits of the session, the latest first.

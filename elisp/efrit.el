@@ -393,6 +393,11 @@ They must only read the file.  Other backends, such as
   "Seconds that checkers may take to report."
   :type 'number :risky t)
 
+(defcustom efrit-edit-diagnostics nil
+  "Non-nil: the answer to an edit has the errors and warnings of the files.
+The files are checked as by the tool `get_diagnostics'."
+  :type 'boolean :risky t)
+
 (defcustom efrit-format-functions
   (append (mapcar (lambda (mode) (cons mode 'json-pretty-print-buffer))
                   '(json-mode js-json-mode json-ts-mode))
@@ -409,7 +414,7 @@ Their files are never indented, as Emacs could only guess."
   :type '(repeat symbol))
 
 (defcustom efrit-format-seconds 20
-  "Seconds a language server may take to format a file."
+  "Seconds a language server may take to format a file or rename a symbol."
   :type 'number :risky t)
 
 (defcustom efrit-format-most-characters 300000

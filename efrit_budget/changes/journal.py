@@ -231,10 +231,15 @@ class Journal:
             checkpoints = rows.list_checkpoints(connection, self._session_id)
             known = {f"k{one.number}": one.after for one in checkpoints}
             if name not in known:
-                listed = ", ".join(known) or "none"
+                listed = ", ".join(map(_shown, checkpoints)) or "none"
                 raise field_error("checkpoint", f"there is no {name}; there are: {listed}")
             changes = rows.list_from(connection, self._session_id, known[name] + 1)
         return [change.number for change in reversed(changes) if change.state in IN_FORCE]
+
+
+def _shown(checkpoint: rows.Checkpoint) -> str:
+    """Return the name of a checkpoint, and its label if it has one."""
+    return f"k{checkpoint.number}{f' ({checkpoint.label})' if checkpoint.label else ''}"
 
 
 def _require_distinct(beginnings: Sequence[Beginning]) -> None:

@@ -4,7 +4,14 @@ import argparse
 from pathlib import Path
 
 from efrit_budget.cli.arguments import add_json_flag
-from efrit_budget.cli.memory_store import add_filters, filters_of, natural, opened_memory, price
+from efrit_budget.cli.memory_store import (
+    add_filters,
+    filters_of,
+    natural,
+    opened_memory,
+    price,
+    project_here,
+)
 from efrit_budget.cli.output import print_text, replacing
 
 NAME = "context-pack"
@@ -24,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens", metavar="N", type=natural, default=2000, help="the budget (default: 2000)"
     )
-    add_filters(parser, project_required=True)
+    add_filters(parser, project_here())
     add_json_flag(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="write it there, replacing the file"

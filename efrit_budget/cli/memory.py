@@ -198,16 +198,19 @@ def _timeline(arguments: argparse.Namespace) -> int:
 def _configure_delete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="+", type=positive)
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--for-good", action="store_true", help="also remove them from the disk")
     add_json_flag(parser)
 
 
 def _delete(arguments: argparse.Namespace) -> int:
     numbers: list[int] = list(dict.fromkeys(arguments.ids))
     names = ", ".join(f"#{number}" for number in numbers)
-    if not arguments.yes and not ask_consent(f"Delete {names}?", "nothing was deleted"):
+    how = " for good" if arguments.for_good else ""
+    if not arguments.yes and not ask_consent(f"Delete {names}{how}?", "nothing was deleted"):
         return 1
     with opened_memory(arguments) as store:
-        deleted = [number for number in numbers if store.delete(number)]
+        delete = store.erase if arguments.for_good else store.delete
+        deleted = [number for number in numbers if delete(number)]
     for number in numbers:
         if number not in deleted:
             complain(f"there is no memory #{number}")

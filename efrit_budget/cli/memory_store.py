@@ -49,13 +49,14 @@ def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float
     return arguments.db or places.database_file(), BUSY_TIMEOUT_MS, HALF_LIFE_DAYS
 
 
-def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = False) -> None:
-    """Add the flags that select memories."""
+def add_filters(parser: argparse.ArgumentParser, project: str | None = None) -> None:
+    """Add the flags that select memories; `project` is the default project."""
+    default = "" if project is None else f" (default: that of this folder, {project})"
     parser.add_argument(
         "--project",
         metavar="P",
-        required=project_required,
-        help="only memories of this project; empty: all",
+        default=project,
+        help=f"only memories of this project; empty: all{default}".replace("%", "%%"),
     )
     parser.add_argument("--kind", metavar="K", help="only memories of this kind, such as decision")
     parser.add_argument(
@@ -65,6 +66,13 @@ def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = Fal
         default=[],
         help="only with this tag (repeatable)",
     )
+
+
+def project_here() -> str:
+    """Return the name of the repository that the current folder is in, else of that folder."""
+    here = Path.cwd()
+    roots = (folder for folder in (here, *here.parents) if (folder / ".git").exists())
+    return next(roots, here).name
 
 
 def filters_of(arguments: argparse.Namespace) -> "Filters":

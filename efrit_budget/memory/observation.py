@@ -114,6 +114,11 @@ class Saved:
     left_out: tuple[str, ...] = ()
     """The fields, such as the title, in which a duplicate differs from the stored observation."""
 
+    @property
+    def is_new(self) -> bool:
+        """Return whether it is an observation of its own."""
+        return self.outcome == "created"
+
 
 @dataclass(frozen=True)
 class Timeline:

@@ -1,5 +1,6 @@
 """Parse a query into words to search for."""
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,10 @@ from dataclasses import dataclass
 from efrit_budget.characters import sound_text
 
 PREFIX = "*"
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
+"""The scripts without blanks between words, in which an index takes a whole run for one word."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,8 @@ class WordMatch:
     """Queries the index of word stems."""
     beginnings: str
     """Queries the index of words as they are spelled."""
+    parts: tuple[str, ...] = ()
+    """Texts to look for inside of words, too; the indexes are not used then."""
     any_word: bool = False
     """Whether one of the words is enough for an observation to match."""
 
@@ -31,7 +38,8 @@ class WordQuery:
         """Yield the matches to try, one after the other, until one finds an observation.
 
         First the words as they were typed, with the parts of `foo-baz` side by side; then all
-        parts anywhere; then any part.
+        parts anywhere; then, where a script has no blanks between words, all inside of words, too;
+        then any part.
         """
         if not self.words:
             return
@@ -39,6 +47,9 @@ class WordQuery:
         yield _match(self.words, any_word=False)
         if parts != self.words:
             yield _match(parts, any_word=False)
+        if any(UNSPACED.search(part) for part in parts):
+            inside = tuple(part.rstrip(PREFIX).casefold() for part in parts)
+            yield WordMatch("", "", parts=inside)
         if len(parts) > 1:
             yield _match(parts, any_word=True)
 
@@ -68,7 +79,7 @@ def _match(words: Sequence[str], *, any_word: bool) -> WordMatch:
     operator = " OR " if any_word else " "
     whole = operator.join(_quote(word) for word in words if not word.endswith(PREFIX))
     prefixes = operator.join(_quote(word) for word in words if word.endswith(PREFIX))
-    return WordMatch(whole, prefixes, any_word)
+    return WordMatch(whole, prefixes, any_word=any_word)
 
 
 def _quote(word: str) -> str:

@@ -1,5 +1,6 @@
 """Import exported observations: new, newer, or already present."""
 
+import json
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -80,6 +81,7 @@ def restore(connection: Connection, record: Record, but: Container[int] = ()) ->
     columns = {name: getattr(record, name) for name in COLUMNS}
     values = vars(draft) | columns
     values |= {"tags": rows.tags_column(record.tags), "digest": rows.digest(draft)}
+    values["earlier"] = json.dumps([(one.title, one.content) for one in record.revisions])
     found = rows.list_same_origin(connection, values)
     mine = next((each for each in found if each.id not in but), None)
     if mine is not None:

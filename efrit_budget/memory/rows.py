@@ -27,7 +27,7 @@ TAGS = COLUMNS.index("tags")
 REVISION_COLUMNS = tuple(field.name for field in fields(Revision))
 FILTERS = {
     "project": " AND o.project = :project",
-    "scope": " AND o.scope = :scope",
+    "scope": " AND o.scope = :scope COLLATE NOCASE",
     "kind": " AND o.kind = :kind",
     "session": " AND o.session = :session",
     "tags": " AND NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted"
@@ -48,7 +48,11 @@ ORDER BY title = :title DESC, id DESC LIMIT 1
 SAME_ORIGIN = f"""
 SELECT {COLUMNS_OF_O} FROM observations AS o
 WHERE created = :created AND project = :project AND scope = :scope AND topic_key IS :topic_key
-  AND (topic_key IS NOT NULL OR (title = :title AND content = :content))
+  AND (topic_key IS NOT NULL OR (title = :title AND content = :content)
+    OR EXISTS (SELECT 1 FROM revisions AS r WHERE r.observation = o.id
+      AND r.title = :title AND r.content = :content)
+    OR EXISTS (SELECT 1 FROM json_each(:earlier) AS e
+      WHERE e.value ->> 0 = o.title AND e.value ->> 1 = o.content))
 ORDER BY id = :id DESC, id
 """  # noqa: S608  own words
 INSERT_REVISION = (
@@ -130,6 +134,11 @@ def find_topic(connection: Connection, draft: Draft) -> Row | None:
         (draft.project, draft.scope, draft.topic_key),
     ).fetchone()
     return row
+
+
+def with_topic(connection: Connection, topic: str, filters: Filters) -> list[Observation]:
+    """Return the observations that match the filters and have this topic key."""
+    return _select(connection, filters, " AND o.topic_key = :topic", topic=topic)
 
 
 def find_duplicate(connection: Connection, draft: Draft, since: float) -> Row | None:
@@ -275,6 +284,20 @@ def recent_sessions(
     )
 
 
+def search_requests(
+    connection: Connection, words: Sequence[str], project: str | None, limit: int
+) -> tuple[list[PastMessage], int]:
+    """Return the latest user messages with all of the words, in any case, and their number."""
+    values = {"project": project, "but": ""}
+    statement = f"SELECT asked, text {PROMPTS} {LATEST_PROMPTS}"
+    found = [
+        PastMessage(row[0], text)
+        for row in connection.execute(statement, values)
+        if all(word in (text := without_private(row[1] or "")).casefold() for word in words)
+    ]
+    return found[:limit], len(found)
+
+
 # Writing
 
 
@@ -305,6 +328,30 @@ def delete(connection: Connection, number: int, now: float) -> bool:
         "UPDATE observations SET deleted = ? WHERE id = ? AND deleted IS NULL", (now, number)
     )
     return changed.rowcount > 0
+
+
+def erase(connection: Connection, number: int) -> bool:
+    """Delete an observation with its revisions and relations, and what the indexes hold of it.
+
+    SQLite overwrites what it frees meanwhile.
+    """
+    connection.execute("PRAGMA secure_delete = ON")
+    try:
+        # Marked as deleted, it leaves the indexes, in which its words stay until they are merged.
+        connection.execute(
+            "UPDATE observations SET deleted = coalesce(deleted, 0) WHERE id = ?", (number,)
+        )
+        found = connection.execute("DELETE FROM observations WHERE id = ?", (number,)).rowcount > 0
+        if found:
+            connection.execute(
+                "INSERT INTO observations_words (observations_words) VALUES ('optimize')"
+            )
+            connection.execute(
+                "INSERT INTO observations_spelled (observations_spelled) VALUES ('optimize')"
+            )
+    finally:
+        connection.execute("PRAGMA secure_delete = OFF")
+    return found
 
 
 def keep_as_revision(connection: Connection, number: int) -> None:

@@ -96,12 +96,14 @@ def as_duplicate(connection: Connection, draft: Draft, now: float) -> Saved | No
 def as_revision(connection: Connection, draft: Draft, now: float) -> Saved | None:
     """Save the draft as a revision of the observation with its topic key; None if none has it."""
     row = rows.find_topic(connection, draft)
-    if row is None:
-        return None
-    revision = row["revision"] + 1
-    rows.keep_as_revision(connection, row["id"])
-    rows.update(connection, row["id"], **_revised_columns(draft, now), revision=revision)
-    return Saved(row["id"], revision, "updated")
+    return None if row is None else revise(connection, row["id"], row["revision"] + 1, draft, now)
+
+
+def revise(connection: Connection, number: int, revision: int, draft: Draft, now: float) -> Saved:
+    """Save the draft as this revision of an observation; the one before stays readable."""
+    rows.keep_as_revision(connection, number)
+    rows.update(connection, number, **_revised_columns(draft, now), revision=revision)
+    return Saved(number, revision, "updated")
 
 
 def as_new(connection: Connection, draft: Draft, now: float) -> Saved:

@@ -1,12 +1,16 @@
 """Search observations by words; rank them by relevance, recency, importance and use."""
 
+import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from sqlite3 import Connection
 from typing import NamedTuple
 
 from efrit_budget.memory.observation import Filters, Observation
 from efrit_budget.memory.query import WordMatch
-from efrit_budget.memory.rows import ALL, COLUMNS_OF_O, conditions, count, observation_of
+from efrit_budget.memory.rows import ALL, COLUMNS_OF_O, conditions, count, get, observation_of
 
 DAY = 86_400.0
 HALF_LIFE_DAYS = 30.0
@@ -16,6 +20,24 @@ HALF_ACCESSES = 5
 """The number of readings for which the access part is half of its most."""
 MOST_HALVINGS = 60
 
+LONGEST = 6
+"""The number of longest words of which observations much like another have two."""
+MOST_COMPARED = 20
+WORD = re.compile(r"[^\W_]+")
+DIFFERENT_LETTERS = 3
+LIKENESS = 0.75
+TERMS = """
+SELECT term FROM observations_vocabulary WHERE length(term) BETWEEN :least AND :most"""
+SHARING = f"""
+SELECT {COLUMNS_OF_O} FROM observations_spelled AS w
+CROSS JOIN observations AS o ON o.id = w.rowid
+WHERE w.observations_spelled MATCH :words AND o.id <> :id AND o.project = :project
+LIMIT {MOST_COMPARED}"""  # noqa: S608  own words
+PARTS = """
+SELECT id, -1.0 AS rank FROM observations
+WHERE deleted IS NULL AND NOT EXISTS (SELECT 1 FROM json_each(:parts) AS part
+  WHERE instr(lower(title || char(10) || content), part.value) = 0)"""
+"""Finds each observation that holds all of the texts, also inside of words."""
 WORDS = """
 SELECT rowid AS id, rank FROM observations_words WHERE observations_words MATCH :words"""
 BEGINNINGS = """
@@ -109,6 +131,50 @@ def best(
     return sorted(found, key=lambda pair: (pair[1].score, pair[0].id), reverse=True)
 
 
+def alike(
+    connection: Connection, number: int, least_percent: int, most: int
+) -> list[tuple[Observation, int]]:
+    """Return observations of the same project with mostly the same words, and the percentage.
+
+    Only those are compared that have two of its longest words, too.
+    """
+    one = get(connection, number)
+    words = set() if one is None else _words_of(one)
+    if one is None or not words:
+        return []
+    longest = sorted(words, key=lambda word: (-len(word), word))[:LONGEST]
+    pairs = " OR ".join(f'("{first}" "{second}")' for first, second in combinations(longest, 2))
+    values = {"words": pairs or f'"{longest[0]}"', "id": number, "project": one.project}
+    rows = connection.execute(SHARING, values)
+    shares = [
+        (other, 100 * len(words & its) // len(words | its))
+        for other in map(observation_of, rows)
+        if (its := _words_of(other))
+    ]
+    near = [pair for pair in shares if pair[1] >= least_percent]
+    return sorted(near, key=lambda pair: -pair[1])[:most]
+
+
+def _words_of(one: Observation) -> set[str]:
+    return set(WORD.findall(f"{one.title} {one.content}".casefold()))
+
+
+def near_words(connection: Connection, words: Sequence[str]) -> dict[str, list[str]]:
+    """Return for each word that no observation has those that are spelled nearly like it."""
+    from difflib import get_close_matches  # noqa: PLC0415 - searches must not wait for it
+
+    found: dict[str, list[str]] = {}
+    for word in {part for given in words for part in WORD.findall(given.casefold())}:
+        bounds = {"least": len(word) - 2, "most": len(word) + 2}
+        terms = [row[0] for row in connection.execute(TERMS, bounds)]
+        letters = set(word)
+        likely = [term for term in terms if len(letters ^ set(term)) <= DIFFERENT_LETTERS]
+        near = [] if word in likely else get_close_matches(word, likely, 3, LIKENESS)
+        if near:
+            found[word] = near
+    return found
+
+
 def count_matches(connection: Connection, filters: Filters, match: WordMatch | None) -> int:
     """Return the number of observations that match; deleted ones are not in the indexes."""
     if match is None:
@@ -119,12 +185,32 @@ def count_matches(connection: Connection, filters: Filters, match: WordMatch | N
     return int(connection.execute(statement, values | _expressions(match)).fetchone()[0])
 
 
+def put_first(
+    first: Sequence[Observation],
+    found: list[tuple[Observation, Rank]],
+    total: int,
+    limit: int,
+    clock: RankClock,
+) -> tuple[list[tuple[Observation, Rank]], int]:
+    """Return what a search found with the observations `first` before it, and the new total."""
+    numbers = {one.id for one in first}
+    others = [pair for pair in found if pair[0].id not in numbers]
+    more = len(first) - (len(found) - len(others))
+    ranked = [(one, rank_of(one, 1.0, clock)) for one in first]
+    return (ranked + others)[:limit], total + (more if total < limit else 0)
+
+
 def _hits(match: WordMatch) -> str:
     """Return the SQL that queries the indexes which the words need."""
+    if match.parts:
+        return PARTS
     if match.words and match.beginnings:
         return EITHER if match.any_word else BOTH
     return WORDS if match.words else BEGINNINGS
 
 
 def _expressions(match: WordMatch | None) -> dict[str, str]:
-    return {} if match is None else {"words": match.words, "beginnings": match.beginnings}
+    if match is None:
+        return {}
+    parts = json.dumps(match.parts, ensure_ascii=False)
+    return {"words": match.words, "beginnings": match.beginnings, "parts": parts}

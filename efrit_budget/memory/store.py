@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from efrit_budget.characters import sound_text
 from efrit_budget.errors import StorageError
 from efrit_budget.memory import rows, saving, searching
 from efrit_budget.memory.observation import (
@@ -17,6 +18,7 @@ from efrit_budget.memory.observation import (
     Draft,
     Filters,
     Observation,
+    ObservationError,
     Record,
     Saved,
     Timeline,
@@ -24,6 +26,7 @@ from efrit_budget.memory.observation import (
 from efrit_budget.memory.query import WordMatch, parse_query
 from efrit_budget.memory.searching import HALF_LIFE_DAYS, Rank, RankClock
 from efrit_budget.storage.database import Database
+from efrit_budget.storage.space import cut
 
 if TYPE_CHECKING:
     from efrit_budget.memory.restoring import Merged
@@ -94,6 +97,18 @@ class MemoryStore:
             saving.relate(connection, saved.id, draft.related)
         return saved
 
+    def change(self, number: int, fields: Mapping[str, Any], now: float | None = None) -> Saved:
+        """Save a new revision of an observation with these fields of its draft changed."""
+        moment = time.time() if now is None else now
+        with self._database.writing() as connection:
+            one = rows.get(connection, number)
+            if one is None or one.deleted is not None:
+                raise ObservationError(f"there is no observation #{number}; mem_search finds some")
+            draft = saving.clean_draft(replace(rows.draft_of(one), **fields))
+            saved = saving.revise(connection, number, one.revision + 1, draft, moment)
+            saving.relate(connection, number, draft.related)
+        return saved
+
     def merge(self, records: Sequence[Record]) -> Merged:
         """Import exported records, all of them or none."""
         from efrit_budget.memory import restoring  # noqa: PLC0415 - only an import needs it
@@ -106,6 +121,16 @@ class MemoryStore:
         moment = time.time() if now is None else now
         with self._database.writing() as connection:
             return rows.delete(connection, number, moment)
+
+    def erase(self, number: int) -> bool:
+        """Remove an observation and its revisions from the disk; return false if there is none.
+
+        What sessions stored of the calls that saved it stays with them.
+        """
+        with self._database.writing() as connection:
+            erased = rows.erase(connection, number)
+        cut(self._database)
+        return erased
 
     def note_access(self, number: int, now: float | None = None) -> None:
         """Count a reading of an observation, unless other writers keep the database too long."""
@@ -123,6 +148,9 @@ class MemoryStore:
     recent = _reading(rows.latest)
     stats = _reading(rows.stats)
     recent_sessions = _reading(rows.recent_sessions)
+    requests = _reading(rows.search_requests)
+    alike = _reading(searching.alike)
+    near_words = _reading(searching.near_words)
 
     def search(
         self,
@@ -148,6 +176,8 @@ class MemoryStore:
             total = len(found)
             if total == limit:
                 total = searching.count_matches(connection, filters, match)
+            topic = rows.with_topic(connection, sound_text(query).strip(), filters)
+            found, total = searching.put_first(topic, found, total, limit, clock)
         candidates = [Candidate(observation, rank) for observation, rank in found]
         any_word = match is not None and match.any_word and total > 0
         return SearchResult(candidates, total, any_word)

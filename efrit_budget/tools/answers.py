@@ -65,20 +65,31 @@ def _paged_body(found: Found, body: Body, allowance: int, price: Cost) -> Body:
 
 
 def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
-    """Return the findings that fit beside the budget line; if none fits, the line or a hint."""
+    """Return the findings that fit beside the budget line, or where none fits, beside a hint.
+
+    If none fits either way, return the line or the hint alone.
+    """
     line = partial(budget_line, budget=budget, total=found.total, noun=found.noun)
     tail = f"{line(budget, shown=found.total)}{LONGEST_FOOTER}"
     room = allowance - allowance // DRIFT
     for lead in (found.lead, ""):
         answer = within(lead, found.sections, found.noun, room, price, tail)
-        if answer is not None:
-            budget_text = partial(line, shown=answer.shown)
-            return Outcome(body=found.of(answer.body), budget_line=budget_text)
+        if answer is not None and answer.shown:
+            break
+    hint = f"{found.noun}. Increase max_tokens."
+    if answer is None or not answer.shown:
+        tail = f"{own(navigation_hint(found.total - 1, found.total, hint))}{LONGEST_FOOTER}"
+        bare = within("", found.sections, found.noun, room, price, tail)
+        if bare is not None and bare.shown:
+            return Outcome(body=replace(found.of(bare.body), hint=hint))
+    if answer is not None:
+        budget_text = partial(line, shown=answer.shown)
+        return Outcome(body=found.of(answer.body), budget_line=budget_text)
     nothing = Body("", found.noun, data={found.noun: []}, total=found.total)
     if price(f"{line(budget, shown=0)}{LONGEST_FOOTER}") <= allowance:
         nothing = replace(nothing, hint=found.hint)
         return Outcome(body=nothing, budget_line=partial(line, shown=0))
-    return Outcome(body=replace(nothing, hint=f"{found.noun}. Increase max_tokens."))
+    return Outcome(body=replace(nothing, hint=hint))
 
 
 def paged(text: str, max_tokens: int | None, context: ToolContext) -> Body:

@@ -111,7 +111,6 @@ def test_a_file_that_cannot_be_written_is_named_and_nothing_is_left_behind(tmp_p
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "required: --project"),
         (["--project", "p", "--tokens", "-5"], "'-5' is not a whole number of at least 0"),
         (["--project", "p", "--tokens", "many"], "'many' is not a whole number of at least 0"),
     ],
@@ -120,3 +119,15 @@ def test_a_wrong_command_line_is_told_in_one_line(arguments: list[str], told: st
     ended = efrit("context-pack", *arguments)
     assert ended.code == 2
     assert told in ended.complaint
+
+
+def test_the_project_is_that_of_the_repository_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "thesis" / "src"
+    folder.mkdir(parents=True)
+    (tmp_path / "thesis" / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    assert "# Project Context: thesis (" in efrit("context-pack").out
+    monkeypatch.chdir(tmp_path)
+    assert f"# Project Context: {tmp_path.name} (" in efrit("context-pack").out

@@ -279,3 +279,10 @@ def test_the_settings_say_where_memory_is(home: Path, tmp_path: Path) -> None:
 def test_without_settings_memory_does_what_the_settings_would_say() -> None:
     assert Settings().storage.busy_timeout_ms == BUSY_TIMEOUT_MS
     assert Settings().memory.half_life_days == HALF_LIFE_DAYS
+
+
+def test_what_is_deleted_for_good_is_in_no_export(tmp_path: Path) -> None:
+    efrit("memory", "save", "--title", "Key", "--content", "quokkazebra77")
+    ended = efrit("memory", "delete", "1", "--yes", "--for-good", "--json")
+    assert ended.json == {"deleted": [1]}
+    assert efrit("memory", "export").out == ""

@@ -23,6 +23,7 @@
     ("multi_edit"
      . "{ edits = [ { path = \"a.txt\", old_text = \"one\", new_text = \"ran\" } ] }")
     ("rename_file" . "{ path = \"a.txt\", to = \"ran\" }")
+    ("rename_symbol" . "{ path = \"a.txt\", symbol = \"one\", new_name = \"ran\" }")
     ("restore_checkpoint" . "{ checkpoint = \"k1\" }")
     ("run_command" . "{ command = \"touch ran\" }")
     ("undo_edit" . "{}")
@@ -65,9 +66,11 @@ text = \"I see.\"
                                                   done))))
           (ert-info ((format "%s: %s" name (plist-get result :text)))
             (should (equal "error" (plist-get result :status)))
-            (should (string-match-p (if (member name '("undo_edit" "restore_checkpoint"))
-                                        "No edits left to undo\\|No edits since"
-                                      "a batch job with nobody to ask")
+            (should (string-match-p (pcase name
+                                      ((or "undo_edit" "restore_checkpoint")
+                                       "No edits left to undo\\|No edits since")
+                                      ("rename_symbol" "no language server that renames")
+                                      (_ "a batch job with nobody to ask"))
                                     (plist-get result :text)))))))))
 
 (ert-deftest efrit-batch-prints-no-control-characters-of-the-models ()

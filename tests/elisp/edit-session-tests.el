@@ -343,6 +343,17 @@ text = \"Done.\"
     (should (equal "three\n" (with-current-buffer (efrit-file-buffer (editing-file "b.txt"))
                                (buffer-string))))))
 
+(ert-deftest efrit-edit-checkpoints-are-listed-without-a-name ()
+  (editing-with '(("a.txt" . "one\n"))
+    (let ((said (lambda (&rest given)
+                  (plist-get (apply #'editing-use "restore_checkpoint" given) :text))))
+      (should (equal "There are no checkpoints; checkpoint makes one" (funcall said)))
+      (editing-use "checkpoint" :label "before")
+      (editing-use "checkpoint")
+      (should (equal "Give one of the checkpoints: k1 (before), k2" (funcall said)))
+      (should (string-search "there is no k9; there are: k1 (before), k2"
+                             (funcall said :checkpoint "k9"))))))
+
 (ert-deftest efrit-undo-takes-back-the-last-edit-by-a-command ()
   (editing-with '(("a.txt" . "one\ntwo\n"))
     (find-file-noselect (editing-file "a.txt"))

@@ -40,11 +40,24 @@
                                  :replace_all t))
     (should (equal "z\ny\nz\n" (editing-bytes "a.txt")))))
 
+(ert-deftest efrit-edit-says-where-only-the-last-newline-or-the-indentation-differs ()
+  (editing-with '(("a.txt" . "one\n  two\n\tthree\nfour"))
+    (let ((text (lambda (old)
+                  (plist-get (editing-use "edit_file" :path "a.txt" :old_text old :new_text "x")
+                             :text))))
+      (should (equal "old_text is not in a.txt. The file has no newline at its end, where it \
+would be; give old_text without it."
+                     (funcall text "four\n")))
+      (should (equal "old_text is not in a.txt. It differs in its indentation only; as it stands \
+there, it is:\n  two\n\tthree"
+                     (funcall text "two\nthree\n")))
+      (should (string-search "The most similar lines are:\n" (funcall text "  two\n  thre"))))))
+
 (ert-deftest efrit-edit-shows-similar-lines-if-a-text-is-not-found ()
   (editing-with '(("a.el" . "(defun a ()\n    (message \"hello\"))\n\n(defun b ())\n"))
     (edit-test-refused "is not in a.el.*\n1: (defun a ()\n2:     (message \"hello\"))"
       (editing-use "edit_file" :path "a.el" :new_text "x"
-                   :old_text "(defun a ()\n  (message \"hello\"))"))
+                   :old_text "(defun a ()\n  (message \"hallo\"))"))
     (edit-test-refused "\n4: (defun b ())"
       (editing-use "edit_file" :path "a.el" :old_text "(defun b (x))" :new_text "x"))
     (edit-test-refused "is not in a.el\\.\\'"

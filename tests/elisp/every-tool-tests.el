@@ -14,6 +14,7 @@
   '(("file_info" . "{ paths = [\"a.txt\"] }")
     ("list_symbols" . "{ path = \"a.py\" }")
     ("project_files" . "{ pattern = \"*.txt\" }")
+    ("project_map" . "{}")
     ("read_file" . "{ path = \"a.txt\" }")
     ("read_image" . "{ path = \"a.png\" }")
     ("recall_result" . "{}")

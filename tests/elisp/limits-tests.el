@@ -109,7 +109,7 @@
     (let* ((tiers (plist-get (plist-get (efrit-limits-tests--previewed) :budget) :tiers))
            (system (plist-get tiers :system)))
       (should (= 8000 (plist-get system :limit)))
-      (should (<= 1000 (plist-get system :used) 7300)))))
+      (should (<= 1000 (plist-get system :used) 7600)))))
 
 (ert-deftest efrit-limits-that-cannot-be-are-refused-by-name ()
   "Tiers that do not fit the total are said before anything is sent."

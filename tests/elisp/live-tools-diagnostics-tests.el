@@ -6,6 +6,7 @@
 ;;; Code:
 
 (require 'ert)
+(require 'editing)
 (require 'live)
 (require 'flymake)
 
@@ -154,6 +155,44 @@ src/a.c
     (live-test-has (live-test-text "get_diagnostics") "no source: no open file of the project has a checker")
     (live-test-has (live-test-refused "get_diagnostics" :severity "fatal") "not fatal")
     (live-test-has (live-test-refused "get_diagnostics" :path "b.txt") "no such file")))
+
+;;; After an edit
+
+(defun live-diagnostics-tests--find-bad (report &rest _)
+  "Tell REPORT, a function of Flymake, of each \"bad\" in this buffer."
+  (save-excursion
+    (goto-char (point-min))
+    (funcall report
+             (cl-loop while (search-forward "bad" nil t)
+                      collect (flymake-make-diagnostic (current-buffer) (- (point) 3) (point)
+                                                       :error "bad is not good")))))
+
+(ert-deftest efrit-live-diagnostics-follow-an-edit-where-the-person-wants-them ()
+  (editing-with '(("a.txt" . "one\n") ("b.txt" . "two\n"))
+    (with-current-buffer (find-file-noselect "a.txt")
+      (add-hook 'flymake-diagnostic-functions #'live-diagnostics-tests--find-bad nil t)
+      (flymake-mode 1)
+      (let* ((edit (lambda (old new)
+                     (plist-get (editing-use "multi_edit" :edits
+                                             (vector (list :path "a.txt" :old_text old :new_text new)
+                                                     (list :path "b.txt" :old_text "two" :new_text "two two" :replace_all t)))
+                                :text)))
+             (plain (funcall edit "one" "bad")))
+        (should-not (string-search "error" plain))
+        (let ((efrit-edit-diagnostics t))
+          (live-test-has (funcall edit "bad" "a bad")
+                         "Edited a.txt" "After it: 1 error, 0 warnings from 1 checked file\n"
+                         "a.txt\n" "1:3 error: bad is not good")
+          (live-test-has (funcall edit "a bad" "good") "After it: 0 errors, 0 warnings"))))))
+
+(ert-deftest efrit-live-diagnostics-of-an-edit-need-a-checker ()
+  (editing-with '(("a.txt" . "one\n"))
+    (let ((efrit-edit-diagnostics t))
+      (should-not (string-search
+                   "After it" (plist-get (editing-use "edit_file" :path "a.txt" :old_text "one"
+                                                      :new_text "two")
+                                         :text)))
+      (should-not (find-buffer-visiting "a.txt")))))
 
 (provide 'live-tools-diagnostics-tests)
 ;;; live-tools-diagnostics-tests.el ends here

@@ -102,5 +102,16 @@ Cats are größer than mice.
     (live-test-has (live-test-refused "elisp_docs" :name "live-docs-no-such") "apropos finds names")
     (live-test-has (live-test-refused "elisp_docs" :name "car" :kind "book") "not book")))
 
+(ert-deftest efrit-live-docs-several-symbols-are-looked-up-at-once ()
+  (live-test-in nil
+    (live-test-has (live-test-text "elisp_docs" :name "car, cdr efrit-none")
+                   "Return the car of LIST." "Return the cdr of LIST."
+                   "No symbol efrit-none in this Emacs")))
+
+(ert-deftest efrit-live-ask-an-empty-question-is-not-asked ()
+  (live-test-in nil
+    (live-test-has (live-test-refused "ask_user" :question " ")
+                   "The question is empty; give its text")))
+
 (provide 'live-tools-docs-tests)
 ;;; live-tools-docs-tests.el ends here

@@ -8,6 +8,7 @@
 (require 'ert)
 (require 'editing)
 (require 'live)
+(require 'served)
 
 (defconst live-format-tests--crooked "(defun a ()\n(list\n1\n2))\n"
   "Lisp that is not indented.")
@@ -106,52 +107,11 @@ text = \"Done.\"
 
 ;;; Language servers
 
-(defvar eglot-server-programs)
-(declare-function eglot-ensure "eglot")
-(declare-function eglot-current-server "eglot")
-(declare-function eglot-shutdown "eglot")
-
-(defmacro live-format-tests--served (arguments &rest body)
-  "Run BODY in a buffer of a file managed by a language server with ARGUMENTS.
-Meanwhile Emacs does its work for an idle person."
-  (declare (indent 1))
-  `(progn
-     (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
-       (add-to-list 'load-path folder t))
-     (should (require 'eglot nil t))
-     (editing-with '(("ä: b.txt" . "größe 😀x  \n\tb \n"))
-       (with-current-buffer (find-file-noselect "ä: b.txt")
-         (let ((resting (run-at-time 0 0.1 #'live-format-tests--rest))
-               (eglot-server-programs
-                (list (cons 'text-mode
-                            (append (list "python3" (expand-file-name
-                                                     "tests/elisp/language_server.py"
-                                                     efrit-test-root))
-                                    ,arguments))))
-               (inhibit-message t))
-           (unwind-protect
-               (progn
-                 (eglot-ensure)
-                 (run-hooks 'post-command-hook)
-                 (should (efrit-test-wait-until #'eglot-current-server))
-                 ,@body)
-             (cancel-timer resting)
-             (when (eglot-current-server)
-               (eglot-shutdown (eglot-current-server)))))))
-     (live-format-tests--cancel-timers)))
-
-(defun live-format-tests--rest ()
-  "Run the idle timers, which a batch Emacs does not."
-  (mapc #'timer-event-handler (copy-sequence timer-idle-list)))
-
-(defun live-format-tests--cancel-timers ()
-  "Cancel the timers that eglot has left."
-  (dolist (timer (append timer-list timer-idle-list))
-    (when (string-match-p "eglot" (format "%S" timer))
-      (cancel-timer timer))))
+(defconst live-format-tests--blanks '(("ä: b.txt" . "größe 😀x  \n\tb \n"))
+  "A file with blanks at the ends of lines.")
 
 (ert-deftest efrit-live-format-a-language-server-formats-its-files ()
-  (live-format-tests--served nil
+  (served-with nil live-format-tests--blanks
     (goto-char (point-max))
     (insert "c  \n")
     (live-test-has (plist-get (editing-use "format_buffer" :path "ä: b.txt") :text)
@@ -159,9 +119,9 @@ Meanwhile Emacs does its work for an idle person."
     (should (equal "größe 😀x\n\tb\nc\none\ntwo\n" (buffer-string)))))
 
 (ert-deftest efrit-live-format-a-language-server-that-fails-changes-nothing ()
-  (live-format-tests--served '("cannot")
+  (served-with '("cannot") live-format-tests--blanks
     (live-test-has (plist-get (editing-use "format_buffer" :path "ä: b.txt") :text)
-                   "the language server did not format it: not today")
+                   "the language server refused: not today")
     (should (equal "größe 😀x  \n\tb \n" (buffer-string)))
     (should-not (buffer-modified-p))))
 

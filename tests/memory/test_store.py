@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -256,3 +257,31 @@ def test_every_filter_leaves_out_what_it_does_not_name(store: MemoryStore) -> No
     assert [each.id for each in store.every(filters)] == [number]
     assert store.stats(filters).observations == 1
     assert store.search("word").total == 6
+
+
+def test_what_is_erased_is_in_no_file_any_more(store: MemoryStore, tmp_path: Path) -> None:
+    for number in range(50):
+        store.save(Draft(f"Other {number}", f"Content {number} " * 50))
+    secret = store.save(Draft("Key", "The password is quokkazebra77.", topic_key="key"))
+    store.save(Draft("Key", "It was quokkazebra77, now gone.", topic_key="key"))
+
+    def holding() -> list[str]:
+        files = [file for file in tmp_path.rglob("*") if file.is_file()]
+        return [file.name for file in files if b"quokkazebra77" in file.read_bytes()]
+
+    assert holding()
+    assert store.erase(secret.id)
+    assert holding() == []
+    assert store.get(secret.id) is None
+    assert store.search("password").total == 0
+    assert not store.erase(secret.id)
+
+
+def test_a_change_by_number_keeps_the_revision_before(store: MemoryStore) -> None:
+    saved = store.save(Draft("Title", "Before", project="p", tags=("a",)))
+    changed = store.change(saved.id, {"content": "After"})
+    assert (changed.revision, changed.outcome) == (2, "updated")
+    one = store.get(saved.id)
+    assert one is not None
+    assert (one.content, one.tags, one.title) == ("After", ("a",), "Title")
+    assert [each.content for each in store.revisions(saved.id)] == ["Before"]

@@ -264,3 +264,17 @@ def test_a_revision_that_is_none_of_the_earlier_ones_is_named(
     [line] = lines(store)
     with pytest.raises(RecordError, match="revisions: their numbers must differ and be below 1"):
         take(other, [changed(line, revision=1)])
+
+
+def test_a_change_by_number_goes_over_to_an_earlier_export_and_back(
+    store: MemoryStore, other: MemoryStore
+) -> None:
+    saved = store.save(Draft("Title", "Before"), now=1_000.0)
+    before = lines(store)
+    store.change(saved.id, {"content": "After"}, now=2_000.0)
+    after = lines(store)
+    assert take(other, before).new == 1
+    assert take(other, after).updated == 1
+    assert lines(other) == after
+    assert take(other, before).there == 1
+    assert lines(other) == after

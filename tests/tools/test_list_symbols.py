@@ -213,3 +213,29 @@ def test_what_stays_in_the_window_is_how_many_there_are_and_the_outermost(
         "Listed 306 symbols of a.py: 3 variable LIMIT; 6-14 class Outer; 17-21 function function("
     )
     assert len(said) <= 500
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "symbols"),
+    [
+        ("a.tsx", "export function App(p: P) { return <div/> }\n", "1 function App"),
+        ("a.zig", "pub fn add(a: i32) i32 {\n}\n", "1-2 function add"),
+        ("b.zig", "pub const Place = packed struct {\n};\n", "1-2 struct Place"),
+        ("a.swift", "public final class Foo: Bar {\n}\n", "1-2 class Foo"),
+        ("a.scala", "case class Shape(x: Int)\n", "1 class Shape"),
+        ("a.dart", "void main() {\n}\n", "1-2 function main"),
+        ("a.tf", 'resource "aws_instance" "web" {\n}\n', "1-2 block web"),
+        ("a.sol", "contract Coin {\n}\n", "1-2 class Coin"),
+        ("a.nim", "proc add*(a: int): int =\n  a\n", "1-2 function add"),
+        ("a.gradle", "task build {\n}\n", "1-2 block build"),
+        ("a.cr", "module Geo\nend\n", "1-2 module Geo"),
+        ("a.fs", "let rec add a b = a + b\n", "1 function add"),
+        ("a.graphql", "type Query {\n  a: Int\n}\n", "1-3 type Query"),
+        ("a.txt", "the function returns\n", "no symbols"),
+    ],
+)
+def test_languages_that_ctags_does_not_know_are_read_by_their_keywords(
+    listed: List, project: Path, name: str, text: str, symbols: str
+) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    assert symbols in _shown(listed(path=name))

@@ -168,3 +168,14 @@ def test_the_last_page_says_how_many_of_all_it_shows_and_how_to_get_more(
         " Increase limit or use mem_get_observation #ID for details."
     )
     assert sum(len(listed(envelope)) for envelope in pages) == 6
+
+
+def test_a_line_of_an_observation_is_shown_where_the_line_on_the_budget_would_leave_no_room(
+    call: Call,
+) -> None:
+    for number in range(10):
+        save(call, f"Decision {number}", f"We decided thing {number} for some reason.")
+    for most_tokens in (80, 90, 100, 110):
+        envelope = call("mem_context", max_tokens=most_tokens)
+        assert listed(envelope), envelope["text"]
+        assert envelope["tokens"] <= most_tokens

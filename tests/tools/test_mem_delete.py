@@ -31,3 +31,13 @@ def test_what_is_not_there_cannot_be_deleted(call: Call) -> None:
 
 def test_a_person_is_asked_before_anything_is_deleted() -> None:
     assert discover().named("mem_delete").policy == "ask"
+
+
+def test_what_is_deleted_for_good_cannot_be_read_or_exported_again(call: Call) -> None:
+    number = save(call, "Needle")
+    call("mem_delete", id=number)
+    said = shown(call("mem_delete", id=number, for_good=True))
+    assert said.startswith(f"Deleted #{number} for good. Sessions that saved or read it keep")
+    gone = call("mem_get_observation", id=number)
+    assert gone["message"] == f"there is no observation #{number}; mem_search finds some"
+    assert call("mem_delete", id=number, for_good=True)["status"] == "error"

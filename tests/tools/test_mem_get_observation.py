@@ -108,3 +108,12 @@ def test_bad_arguments_are_named(call: Call, arguments: dict[str, Any], said: st
     envelope = call("mem_get_observation", **arguments)
     assert envelope["status"] == "error"
     assert said in envelope["message"]
+
+
+def test_several_are_read_in_one_call_and_those_missing_are_named(call: Call) -> None:
+    first, second = save(call, "One", "The first."), save(call, "Two", "The second.")
+    envelope = call("mem_get_observation", id=[second, first, 99])
+    text = envelope["text"]
+    assert text.index("The second.") < text.index("The first.")
+    assert "there is no observation #99" in text
+    assert [one["id"] for one in envelope["data"]["observations"]] == [second, first]

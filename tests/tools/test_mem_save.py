@@ -46,7 +46,8 @@ def test_the_same_content_under_another_title_says_what_was_not_kept(call: Call)
     envelope = call("mem_save", title="The port", content="It is  80.", tags=["net"])
     assert shown(envelope) == (
         f"#{number} holds the same content since minutes ago and was counted once more; not kept:"
-        " another title, another tags. A topic_key of its own keeps both."
+        " another title, another tags."
+        f" With id {number} it is changed; a topic_key of its own keeps both."
     )
     both = call("mem_save", title="The port", content="It is 80.", topic_key="port")
     assert both["data"]["outcome"] == "created"
@@ -155,3 +156,33 @@ def test_what_is_private_in_a_model_s_reply_is_not_kept_with_the_conversation(
     assert saved["status"] == "success"
     assert SECRET not in str(sidecar.request("session/messages", session_id=session))
     assert files_with_the_secret(home) == []
+
+
+def test_a_number_changes_that_observation_and_what_is_not_given_stays(call: Call) -> None:
+    number = save(call, "Port", "It is 80.", tags=["net"], importance=0.9)
+    changed = call("mem_save", id=number, title="Port", content="It is 81.", type="decision")
+    assert shown(changed) == f"Updated #{number} to revision 2; earlier ones stay readable."
+    text = call("mem_get_observation", id=number)["text"]
+    assert f"#{number} [decision] Port" in text
+    assert "importance 0.9, tags: net" in text
+    assert "It is 80." in call("mem_get_observation", id=number, revision=1)["text"]
+
+
+def test_a_number_that_is_not_there_and_a_field_that_stays_are_refused(call: Call) -> None:
+    number = save(call, "Port", "It is 80.")
+    gone = call("mem_save", id=99, title="Port", content="It is 81.")
+    assert gone["message"] == "mem_save: there is no observation #99; mem_search finds some"
+    moved = call("mem_save", id=number, title="Port", content="It is 81.", project="other")
+    assert moved["message"] == "mem_save: project: stays as it is where id is given"
+
+
+def test_observations_with_mostly_the_same_words_are_named_when_saving(call: Call) -> None:
+    first = save(call, "Login", "We chose tokens with rotation for the login service.")
+    save(call, "Colours", "The header is green.")
+    said = call(
+        "mem_save", title="Login", content="We chose tokens without rotation for the login service."
+    )
+    assert shown(said).endswith(f" Much the same words: #{first} Login (80%).")
+    assert said["data"]["alike"] == [first]
+    other = call("mem_save", title="Header", content="Its font is large.")
+    assert other["data"]["alike"] == []

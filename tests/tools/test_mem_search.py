@@ -245,3 +245,44 @@ def test_numbers_as_text_are_taken(call: Call) -> None:
         save(call, f"Needle {index}")
     envelope = call("mem_search", query="needle", limit="2", max_tokens="500")
     assert len(listed(envelope)) == 2
+
+
+def test_what_has_the_topic_key_comes_first(call: Call) -> None:
+    number = save(call, "Tokens", "How people log in.", topic_key="auth/choice")
+    other = save(call, "Auth choice", "Another auth choice, auth choice.")
+    assert listed(call("mem_search", query="auth/choice")) == [number, other]
+    assert listed(call("mem_search", query="auth/choice", limit=1)) == [number]
+
+
+def test_words_spelled_nearly_alike_are_named_where_nothing_matches(call: Call) -> None:
+    save(call, "Tokens", "They have a rotation each day.")
+    said = shown(call("mem_search", query="rotaiton"))
+    assert said == "No observation matches. Near words: rotaiton: rotation"
+    assert shown(call("mem_search", query="zebra")) == "No observation matches."
+
+
+def test_a_run_of_a_script_without_blanks_is_found_inside_a_longer_one(call: Call) -> None:
+    number = save(call, "決定", "これは東京都の認証方式の決定です")
+    save(call, "Other", "Nothing of it.")
+    assert listed(call("mem_search", query="認証方式")) == [number]
+    assert listed(call("mem_search", query="認証方式 東京")) == [number]
+
+
+def test_a_scope_may_be_in_any_case(call: Call) -> None:
+    number = save(call, "Needle", scope="Team")
+    assert listed(call("mem_search", query="needle", scope="team")) == [number]
+
+
+def test_the_person_s_requests_of_all_sessions_are_searched(
+    sidecar: Connection, call: Call, project: Path
+) -> None:
+    for message in ("Rotate the Tokens daily", "Paint it green", "rotate the logs, too"):
+        past = sidecar.request("session/open", root=str(project))["session_id"]
+        sidecar.request("turn/begin", session_id=past, model="m", user_message=message)
+    found = call("mem_search", query="rotate", type="request")
+    texts = [one["text"] for one in found["data"]["results"]]
+    assert texts == ["rotate the logs, too", "Rotate the Tokens daily"]
+    one = call("mem_search", query="ROTATE tokens", type="request")
+    assert "Rotate the Tokens daily" in one["text"]
+    none = call("mem_search", query="zebra", type="request")
+    assert shown(none) == "No request of the person matches."

@@ -98,6 +98,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("project_files", {}),
     ("project_files", {"metadata": True, "sort": "size"}),
     ("project_files", {"pattern": "*.none"}),
+    ("project_map", {}),
     ("read_file", {"path": "a.txt"}),
     ("read_file", {"path": "nosuch"}),
     ("read_image", {"path": "a.txt"}),
@@ -170,6 +171,7 @@ def own_lines(text: str, world: World) -> list[str]:
         text = text.replace(shown_name(name), plain).replace(shown_name(f"new-{name}"), plain)
     lines = [line for line in text.split("\n") if line.startswith(tuple(OWN_SIGNS))]
     lines = [line for line in lines if not line.startswith("§ ␍ is")]
+    lines = [line.partition(" Much the same words: ")[0] for line in lines]
     return [ENDINGS.sub("", FIGURES.sub("N", line)) for line in lines]
 
 

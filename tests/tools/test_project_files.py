@@ -306,3 +306,18 @@ def test_the_description_suggests_what_the_budget_allows(sidecar: Connection, se
     assert "Current budget allows ~200 files with metadata." in tool["description"]
     limit = tool["input_schema"]["properties"]["max_files"]
     assert "budget suggests: 200" in limit["description"]
+
+
+def test_a_pattern_may_be_a_list_of_which_the_last_that_fits_decides(
+    listing: List, project: Path
+) -> None:
+    _touch(project, "a.py", "b.md", "src/c.py", "src/d.el", "src/e.txt", "f,g.txt")
+
+    def found(pattern: str) -> list[str]:
+        return sorted(listing(pattern=pattern)["data"]["files"])
+
+    assert found("*.py, src/**, !*.txt") == ["a.py", "src/c.py", "src/d.el"]
+    assert found("*.py,*.md") == ["a.py", "b.md", "src/c.py"]
+    assert found("!*.py, a.py") == ["a.py", "b.md", "f,g.txt", "src/d.el", "src/e.txt"]
+    assert found("*.{md,el}") == ["b.md", "src/d.el"]
+    assert found(r"f\,*") == ["f,g.txt"]

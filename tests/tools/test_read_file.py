@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.connection import Connection
+from tests.tools.conftest import Call
 from tests.tools.reading import Read, lines_in, numbered, numbers_in, pages_of, reader
 
 
@@ -376,3 +377,18 @@ def test_what_stays_in_the_window_names_the_file_its_size_and_the_edges_of_what_
     assert f"\n{last}\tline {last}\n" in f"{said[0]}\n"
     assert f"lines {last + 1}-" in said[1]
     assert all(len(text) < 600 for text in said)
+
+
+def test_a_file_that_is_not_there_is_answered_with_near_names(call: Call, project: Path) -> None:
+    (project / "src").mkdir()
+    for name in ("src/reader.py", "src/writer.py", "notes.md"):
+        (project / name).write_text("x\n")
+    for tool in ("read_file", "list_symbols", "read_image"):
+        moved = call(tool, path="reader.py")
+        assert moved["message"] == (
+            "reader.py: no such file; near names: src/reader.py; project_files finds names"
+        )
+        typed = call(tool, path="src/raeder.py")
+        assert "near names: src/reader.py;" in typed["message"]
+        other = call(tool, path="zebra")
+        assert other["message"] == "zebra: no such file; project_files finds names"

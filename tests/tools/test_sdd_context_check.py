@@ -107,10 +107,10 @@ def test_what_is_not_found_is_said_in_one_line(call: Call, project: Path) -> Non
 
 
 def test_a_description_of_short_words_still_brings_what_needs_none(call: Call, scene: Path) -> None:
-    text = sizes_hidden(shown(call("sdd_context_check", change_description="fix bug")))
+    text = sizes_hidden(shown(call("sdd_context_check", change_description="do it by it")))
     assert text.splitlines()[:3] == [
         "# Context check",
-        "No word of four letters to look for in documents and changes.",
+        "No word to look for in documents and changes.",
         "None: earlier changes with its words, excerpts",
     ]
     for line in (
@@ -201,3 +201,12 @@ def test_the_work_log_keeps_what_was_found(
 ) -> None:
     kept = shrunk(call("sdd_context_check", change_description=CHANGE))
     assert kept.startswith(f"Checked {CHANGE!r}: 8 findings: docs/requirements.md, docs/guide.md,")
+
+
+def test_words_of_three_letters_are_looked_for_but_for_the_commonest(
+    call: Call, project: Path
+) -> None:
+    (project / "docs").mkdir()
+    (project / "docs" / "tokens.md").write_text("# Tokens\nA jwt has the day in it.\n")
+    text = shown(call("sdd_context_check", change_description="fix the jwt"))
+    assert "docs/tokens.md [jwt]" in text

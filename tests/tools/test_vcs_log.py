@@ -216,3 +216,24 @@ def test_the_line_that_stays_tells_count_span_and_subjects(
     assert line.startswith("Log: 22 commits, 2024-05-01 to 2024-07-01. ")
     assert len(line) <= 500
     assert short not in line
+
+
+def test_commits_until_a_day_of_another_branch_and_of_a_range_are_listed(
+    call: Call, repository: Repository
+) -> None:
+    repository.commit("first", day="2024-05-01", a="1\n")
+    repository.git("branch", "side")
+    repository.commit("second", day="2024-05-03", a="2\n")
+    repository.git("checkout", "-q", "side")
+    repository.commit("aside", day="2024-05-04", b="1\n")
+    repository.git("checkout", "-q", "main")
+
+    def subjects(**arguments: str) -> list[str]:
+        return [one["subject"] for one in call("vcs_log", **arguments)["data"]["commits"]]
+
+    assert subjects(until="2024-05-02") == ["first"]
+    assert subjects(revision="side") == ["aside", "first"]
+    assert subjects(revision="main..side") == ["aside"]
+    assert "is until 2023-01-01" in shown(call("vcs_log", until="2023-01-01 00:00 UTC"))
+    assert call("vcs_log", revision="--all")["status"] == "error"
+    assert "no commit 'gone'" in call("vcs_log", revision="gone")["message"]

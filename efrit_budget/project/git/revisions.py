@@ -70,6 +70,14 @@ def difference(repository: Repository, revision: str) -> list[str]:
     return ["...".join(both)] if dots == "..." else both
 
 
+def log_range(repository: Repository, revision: str) -> list[str]:
+    """Return the arguments that name the commits of a revision, or of a range, to git log."""
+    if ".." not in revision:
+        return [commit(repository, revision)]
+    names = difference(repository, revision)
+    return ["..".join(names)]
+
+
 def _unknown(repository: Repository, revision: str) -> GitError:
     if revision.startswith("HEAD") and not find_commits(repository, ["HEAD"])[0]:
         return GitError("the repository has no commits yet, so there is no revision to look at")

@@ -58,7 +58,45 @@ class Glob:
 
     def takes(self, name: str) -> bool:
         """Return whether the glob selects a path from the root; `!x` selects all but x."""
-        return (self._regex.fullmatch(name) is not None) != self.excludes
+        return self.matches(name) != self.excludes
+
+    def matches(self, name: str) -> bool:
+        """Return whether a path from the root fits the glob, be it excluded by it or not."""
+        return self._regex.fullmatch(name) is not None
+
+
+@dataclass(frozen=True)
+class Globs:
+    r"""Globs with commas between; of those that match a path, the last decides.
+
+    If the first excludes, all other paths are selected. A comma of a name is written `\,`.
+    """
+
+    text: str
+
+    @cached_property
+    def _globs(self) -> list[Glob]:
+        parts, depth, start = [], 0, 0
+        for token in TOKEN.finditer(self.text):
+            depth += (token["open"] is not None) - (token["close"] is not None)
+            if token["or"] is not None and depth <= 0:
+                parts.append(self.text[start : token.start()].strip())
+                start = token.end()
+        parts.append(self.text[start:].strip() if parts else self.text)
+        return [Glob(part) for part in parts if part or len(parts) == 1]
+
+    def check(self) -> None:
+        """Raise if one of the globs is invalid."""
+        for glob in self._globs:
+            glob.check()
+
+    def takes(self, name: str) -> bool:
+        """Return whether the globs select a path from the root."""
+        taken = self._globs[0].excludes
+        for glob in self._globs:
+            if glob.matches(name):
+                taken = not glob.excludes
+        return taken
 
 
 def _translated(glob: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -13,29 +13,16 @@ from efrit_budget.project.processes.confinement import MOST_MEMORY, Confinement
 from efrit_budget.project.processes.environment import own_without_keys
 from efrit_budget.project.processes.programs import find_program
 from efrit_budget.project.processes.run import Finished, run
+from efrit_budget.project.text.languages import LANGUAGES
 
 NAMES = ("ctags-universal", "universal-ctags", "uctags", "ctags")
 QUIET = ("--quiet=yes", "--options=NONE")
 OUTPUT = ("-G", "--output-format=json", "--fields=+neKSl-P", "--sort=no", "-f", "-")
-EMACS_LISP = (
-    *("--kinddef-EmacsLisp=S,struct,structures", "--kinddef-EmacsLisp=t,test,tests"),
-    *(
-        f"--regex-EmacsLisp=/^{start}[ \\t]+\\(?([^ \\t()]+)/\\1/{kind}/"
-        for start, kind in (
-            (r"\(cl-defun", "f"),
-            (r"\(cl-defmethod", "f"),
-            (r"\(cl-defgeneric", "f"),
-            (r"\(cl-defsubst", "f"),
-            (r"\(cl-defmacro", "m"),
-            (r"\(cl-defstruct", "S"),
-            (r"\(defclass", "S"),
-            (r"\(ert-deftest", "t"),
-            (r"\(defvar-local", "v"),
-            (r"\(defvar-keymap", "v"),
-        )
-    ),
+INSTALL = (
+    "needs universal-ctags with JSON, and there is none: apt install universal-ctags,"
+    " dnf install ctags, brew install universal-ctags. Without it search_content finds definitions"
 )
-"""Options by which ctags finds definitions of Emacs Lisp that it does not know itself."""
+"""What to do where `find` returns None, behind the name of the tool that needs it."""
 LOOK_SECONDS, MOST_SECONDS = 10, 60
 SAFE_NAME = re.compile(r"[\w.][\w.+-]{0,100}", re.ASCII)
 SAFE_SUFFIX = re.compile(r"\.[\w+-]{1,20}", re.ASCII)
@@ -57,6 +44,7 @@ class Tag:
     scope: str
     signature: str
     language: str
+    scope_kind: str = ""
 
 
 def find(cancellation: Cancellation) -> Path | None:
@@ -106,25 +94,44 @@ def tags(ctags: Path, name: str, text: str, cancellation: Cancellation) -> list[
 
 
 def _output(ctags: Path, file: Path, cancellation: Cancellation) -> Finished:
-    """Return the output of ctags; if it fails with the options EMACS_LISP, run it without."""
-    for words in (EMACS_LISP, ()):
-        command = [str(ctags), *QUIET, *words, *OUTPUT, str(file)]
+    """Return the output of ctags on one file; only its folder can be read and written."""
+    confinement = Confinement(str(ctags), writable=[file.parent])
+    found = run_ctags([*OUTPUT, str(file)], file.parent, confinement, cancellation)
+    if found.code != 0:
+        said = found.stderr.decode("utf-8", "replace").replace(str(file), file.name).strip()
+        raise CtagsError(f"ctags failed: {said[:300] or found.code}")
+    return found
+
+
+def run_ctags(
+    arguments: Sequence[str],
+    folder: Path,
+    confinement: Confinement,
+    cancellation: Cancellation,
+    given: bytes | None = None,
+) -> Finished:
+    """Run ctags in a folder; if it fails with the options for more languages, without these.
+
+    Its temporary files go to the folder that the confinement lets it write. Raise if it takes too
+    much time or memory.
+    """
+    for words in (LANGUAGES, ()):
         found = run(
-            command,
-            cwd=file.parent,
+            [confinement.program, *QUIET, *words, *arguments],
+            cwd=folder,
             cancellation=cancellation,
             timeout=MOST_SECONDS,
-            env=own_without_keys() | {"TMPDIR": str(file.parent)},
-            confinement=Confinement(str(ctags), writable=[file.parent]),
+            env=own_without_keys() | {"TMPDIR": str(confinement.writable[0])},
+            given=given,
+            confinement=confinement,
         )
         if found.out_of_memory:
             raise CtagsError(f"ctags needs more than {MOST_MEMORY // 2**20} MiB of memory for this")
         if found.timed_out:
             raise CtagsError(f"ctags took more than {MOST_SECONDS} seconds")
         if found.code == 0:
-            return found
-    said = found.stderr.decode("utf-8", "replace").replace(str(file), file.name).strip()
-    raise CtagsError(f"ctags failed: {said[:300] or found.code}")
+            break
+    return found
 
 
 def _file_name(name: str) -> str:
@@ -146,6 +153,7 @@ def _parse(output: bytes) -> Iterator[Tag]:
                 line=int(told.get("line", 1)),
                 end=told.get("end"),
                 scope=told.get("scope", ""),
+                scope_kind=told.get("scopeKind", ""),
                 signature=" ".join(told.get("signature", "").split()),
                 language=told.get("language", ""),
             )

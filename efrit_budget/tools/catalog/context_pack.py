@@ -29,8 +29,8 @@ class ContextPack(Tool):
 
     name = "context_pack"
     description = (
-        "The project's memories whole, the best first, as one Markdown text of at most max_tokens "
-        f"({DEFAULT_BUDGET} unless given)."
+        "The project's memories whole, the best first, as one Markdown text of max_tokens "
+        f"(default {DEFAULT_BUDGET})."
     )
     arguments = ContextPackArguments
 

@@ -13,14 +13,11 @@ from efrit_budget.project.text.reading import NoFileError, Text, opened
 from efrit_budget.project.text.symbols import Symbol, nest
 from efrit_budget.results.body import Body, Source, marked, of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
+from efrit_budget.tools.near_files import no_file_failure
 from efrit_budget.tools.sizes import counted, sized
 
 MOST_BYTES = 16 * 1024 * 1024
 MOST_SIGNATURE = 120
-INSTALL = (
-    "list_symbols needs universal-ctags with JSON, and there is none: apt install universal-ctags,"
-    " dnf install ctags, brew install universal-ctags. Without it search_content finds definitions"
-)
 
 
 class ListSymbolsArguments(Arguments):
@@ -52,7 +49,7 @@ class ListSymbols(Tool):
         except (NoFileError, OutsideError, ctags.CtagsError) as error:
             return failure(error.message)
         except FileNotFoundError:
-            return failure(f"{same_form(arguments.path)}: no such file; project_files finds names")
+            return no_file_failure(arguments.path, context)
         except OSError as error:
             return failure(f"{same_form(arguments.path)}: {error.strerror or error}")
 
@@ -70,7 +67,7 @@ def _symbol_body(text: Text, context: ToolContext) -> Outcome:
         return failure(f"{name} has {sized(text.size)}; list_symbols reads up to 16 MB")
     program = ctags.find(context.cancellation)
     if program is None:
-        return failure(INSTALL)
+        return failure(f"list_symbols {ctags.INSTALL}")
     whole = mark_invalid(text.part(text.begin, text.end))
     found = nest(ctags.tags(program, text.located.name, whole, context.cancellation), whole)
     heading = marked(name, unsaved=text.is_buffer, stale=text.stale)

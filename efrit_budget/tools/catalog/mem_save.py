@@ -17,10 +17,15 @@ from efrit_budget.memory.private import public
 from efrit_budget.tools.base import Outcome, Tool, ToolContext, answer, failure
 from efrit_budget.tools.layout.observations import Id, ShortArguments
 
+MUCH_ALIKE = 60
+"""The percentage of words of two observations that are in both, from which the other is named."""
+MOST_ALIKE = 3
+
 
 class MemSaveArguments(ShortArguments):
     """The arguments of `mem_save`."""
 
+    id: Annotated[Id | None, Field(description="Changes this one")] = None
     title: str
     content: str
     type: Annotated[str, Field(description="decision, fix, explore, ...")] = DEFAULT_KIND
@@ -44,6 +49,8 @@ class MemSave(Tool):
 
     def run(self, arguments: MemSaveArguments, context: ToolContext) -> Outcome:
         """Save the observation; it is on the disk before this returns."""
+        if arguments.id is not None:
+            return self._change(arguments.id, arguments, context)
         project = context.origin.project if arguments.project is None else arguments.project
         draft = Draft(
             title=arguments.title,
@@ -63,7 +70,29 @@ class MemSave(Tool):
         except ObservationError as error:
             return failure(f"{self.name}: {error.message}")
         data = {"id": saved.id, "revision": saved.revision, "outcome": saved.outcome}
-        return answer(_outcome(saved, project), data)
+        near = context.memory.alike(saved.id, MUCH_ALIKE, MOST_ALIKE) if saved.is_new else []
+        names = ", ".join(f"#{one.id} {one.title} ({percent}%)" for one, percent in near)
+        more = f" Much the same words: {names}." if near else ""
+        data["alike"] = [one.id for one, _ in near]
+        return answer(f"{_outcome(saved, project)}{more}", data)
+
+    def _change(self, number: int, arguments: MemSaveArguments, context: ToolContext) -> Outcome:
+        """Save a revision of an observation; fields that are not given stay."""
+        for name in ("project", "scope", "topic_key"):
+            if name in arguments.model_fields_set:
+                return failure(f"{self.name}: {name}: stays as it is where id is given")
+        given = arguments.model_dump(
+            exclude_unset=True, include={"title", "content", "tags", "importance", "related"}
+        )
+        if "type" in arguments.model_fields_set:
+            given["kind"] = arguments.type
+        origin = {"session": context.origin.session, "tool": self.name}
+        try:
+            saved = context.memory.change(number, given | origin)
+        except ObservationError as error:
+            return failure(f"{self.name}: {error.message}")
+        data = {"id": saved.id, "revision": saved.revision, "outcome": saved.outcome}
+        return answer(_outcome(saved, ""), data)
 
     def compress(self, arguments: MemSaveArguments, outcome: Outcome) -> str:
         """Return the answer, with the observation's number, and the title."""
@@ -79,7 +108,7 @@ def _outcome(saved: Saved, project: str) -> str:
         return (
             f"#{saved.id} holds the same content since minutes ago and was counted once more; not"
             f" kept: another {', another '.join(saved.left_out)}."
-            " A topic_key of its own keeps both."
+            f" With id {saved.id} it is changed; a topic_key of its own keeps both."
         )
     if saved.outcome == "duplicate":
         return f"#{saved.id} holds the same since minutes ago; nothing was added."

@@ -4,7 +4,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import Observation, Timeline
 from efrit_budget.memory.packs import index_of
-from efrit_budget.memory.wording import IN_SESSION
+from efrit_budget.memory.wording import IN_SESSION, Detail
 from efrit_budget.results.marks import MARK
 from efrit_budget.results.packer import Item, Section, outwards
 from efrit_budget.tools.answers import Found, fitted
@@ -75,7 +75,8 @@ def _item(
     own = context.origin.project
     if one is not focus:
         return item_of(one, own, arguments.detail_level)
-    item = item_of(one, own, arguments.detail_level, f"{FOCUS}{line_of(one, own)}")
+    detail: Detail = "summary" if arguments.detail_level == "summary" else "full"
+    item = item_of(one, own, detail, f"{FOCUS}{line_of(one, own)}")
     plain = f"{MARK} "
     return Item(item.forms, tuple(name.replace(plain, f"{plain}{FOCUS}", 1) for name in item.names))
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
-from efrit_budget.project.search.globs import Glob, GlobError
+from efrit_budget.project.search.globs import GlobError, Globs
 from efrit_budget.project.search.listing import Listing, files_of
 from efrit_budget.project.search.ripgrep import UnfinishedError
 from efrit_budget.results.body import Body
@@ -50,7 +50,7 @@ class ProjectFiles(Tool):
 
     def run(self, arguments: ProjectFilesArguments, context: ToolContext) -> Outcome:
         """List the files that match the arguments."""
-        glob = None if arguments.pattern is None else Glob(arguments.pattern)
+        glob = None if arguments.pattern is None else Globs(arguments.pattern)
         try:
             located = context.project.locate(arguments.path)
             if glob is not None:
@@ -97,7 +97,7 @@ class _Listed:
     arguments: ProjectFilesArguments
     located: Located
     listing: Listing
-    glob: Glob | None
+    glob: Globs | None
     context: ToolContext
 
     def outcome(self) -> Outcome:

@@ -22,6 +22,7 @@ from efrit_budget.tools.base import (
     question,
 )
 from efrit_budget.tools.line_ranges import Asked, Further, NoLineError, Served
+from efrit_budget.tools.near_files import no_file_failure
 from efrit_budget.tools.sizes import counted, sized
 
 TAIL = " § continuation_token r10000:100000-ffff continues.\n📏 ~10,000 tokens · 100k left"
@@ -109,15 +110,13 @@ def _serve(path: str, finder: Asked | Further, context: ToolContext, *, confirme
             if isinstance(found.content, Text) and found.content.end > found.content.begin:
                 return _page(found.content, finder, context, confirmed=confirmed)
             return _describe(found)
-    except (NoFileError, OutsideError) as error:
-        return failure(error.message)
-    except NoLineError as error:
-        return failure(f"{same_form(path)}: {error.message}")
+    except (NoFileError, OutsideError, NoLineError) as error:
+        place = f"{same_form(path)}: " if isinstance(error, NoLineError) else ""
+        return failure(f"{place}{error.message}")
+    except FileNotFoundError:
+        return no_file_failure(path, context)
     except OSError as error:
-        reason = f"{error.strerror or error}; it cannot be read"
-        if isinstance(error, FileNotFoundError):
-            reason = "no such file; project_files finds names"
-        return failure(f"{same_form(path)}: {reason}")
+        return failure(f"{same_form(path)}: {error.strerror or error}; it cannot be read")
 
 
 def _page(text: Text, finder: Asked | Further, context: ToolContext, *, confirmed: bool) -> Outcome:

@@ -11,6 +11,7 @@ from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.project import Located, open_beneath
 from efrit_budget.results.body import Body, Source
 from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext, failure, question
+from efrit_budget.tools.near_files import no_file_failure
 
 MOST_BYTES = 50_000_000
 TEXT_RESERVE = 120
@@ -40,6 +41,8 @@ class ReadImage(Tool):
             return self._show(located, context)
         except OutsideError as error:
             return failure(f"{error.message}. Give a file of the project.")
+        except FileNotFoundError:
+            return no_file_failure(arguments.path, context)
         except OSError as error:
             return failure(
                 f"{arguments.path}: {error.strerror}. project_files lists what is there."

@@ -22,13 +22,48 @@ from efrit_budget.tools.layout.specs import CUT, EXCERPT, Teller, fact, left_out
 from efrit_budget.tools.sizes import counted
 
 EXPLORE = "explore"
-NO_WORD = "No word of four letters to look for in documents and changes."
+NO_WORD = "No word to look for in documents and changes."
 MOST_WORDS = 50
 MOST_LINES = 5
 MOST_LINE = 200
 WORD = re.compile(r"[^\W_]{2,}")
-LONG = 4
-"""The least letters of a word that is searched for: shorter words are mostly grammar."""
+LONG = 3
+"""The least letters of a word in lower case that is searched for."""
+GRAMMAR = frozenset(
+    (
+        *(
+            "the",
+            "and",
+            "for",
+            "are",
+            "but",
+            "not",
+            "you",
+            "all",
+            "any",
+            "can",
+            "had",
+            "has",
+            "her",
+        ),
+        *(
+            "was",
+            "one",
+            "our",
+            "out",
+            "its",
+            "who",
+            "how",
+            "why",
+            "him",
+            "his",
+            "she",
+            "did",
+            "may",
+        ),
+    )
+)
+"""Short words that stand in every text, and are not searched for."""
 
 Thing = TypeVar("Thing", Document, ChangeFolder)
 FoundSection = tuple[Section, int]
@@ -169,11 +204,17 @@ def _observation_item(memory: Observation, own_project: str, detail: Detail) -> 
 
 
 def _words_of(description: str) -> tuple[str, ...]:
-    """Return the distinct words to search for: long, an acronym, or not only of Latin letters."""
+    """Return the distinct words to search for: long, an acronym, or not only of Latin letters.
+
+    The commonest short words are not among them, unless they are in capitals.
+    """
     words = [
         word.casefold()
         for word in WORD.findall(description)
-        if len(word) >= LONG or word.isupper() or not word.isascii() or not word.isalpha()
+        if (len(word) >= LONG and word.casefold() not in GRAMMAR)
+        or word.isupper()
+        or not word.isascii()
+        or not word.isalpha()
     ]
     return tuple(dict.fromkeys(words))[:MOST_WORDS]
 

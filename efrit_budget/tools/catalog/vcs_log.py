@@ -1,4 +1,4 @@
-"""The tool `vcs_log`: lists HEAD and the commits before it."""
+"""The tool `vcs_log`: lists commits."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
 from efrit_budget.project.git.patches import COUNT_OPTIONS, FileChange, changes_of_counts
 from efrit_budget.project.git.repository import Repository
-from efrit_budget.project.git.revisions import find_commits
+from efrit_budget.project.git.revisions import find_commits, log_range
 from efrit_budget.project.paths import same_form
 from efrit_budget.results.body import of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, ToolContext, answer, failure
@@ -38,6 +38,8 @@ class VcsLogArguments(Arguments):
     path: Text | None = None
     limit: Annotated[int, Field(ge=1, le=10_000)] = 30
     since: Annotated[Text, Field(description="2 weeks ago")] | None = None
+    until: Text | None = None
+    revision: Annotated[Text, Field(description="Default: HEAD; A..B")] | None = None
     author: Text | None = None
     grep: Text | None = None
     stat: bool = False
@@ -48,7 +50,7 @@ class VcsLog(GitTool):
 
     name = "vcs_log"
     description = (
-        "Git log from HEAD, newest first: hash, author, subject, refs, by day. A file is followed "
+        "Git log, newest first: hash, author, subject, refs, by day. A file is followed "
         "through renames. author, grep: regexes without case."
     )
     arguments = VcsLogArguments
@@ -61,11 +63,15 @@ class VcsLog(GitTool):
         name = arguments.path and name_from_root(context.project, repository, arguments.path)
         if find_commits(repository, ["HEAD"])[0] is None:
             return answer("There are no commits yet.", {"commits": []})
+        given = arguments.revision
+        commits = [] if given is None else log_range(repository, given)
         path = context.root / (name or "")
         is_folder = path.is_dir() and not path.is_symlink()
         options = _options(arguments, follows=bool(name) and not is_folder)
         try:
-            finished = repository.run("log", *options, paths=(name,) if name else repository.scope)
+            finished = repository.run(
+                "log", *options, *commits, paths=(name,) if name else repository.scope
+            )
         except GitError as error:
             bad = BAD_REGEX.match(error.complaint)
             if bad is None:
@@ -93,7 +99,7 @@ class VcsLog(GitTool):
 def _options(arguments: VcsLogArguments, *, follows: bool) -> Iterator[str]:
     yield from (FORMAT, f"--max-count={arguments.limit + 1}", "--no-color", "--no-notes")
     yield from ("--regexp-ignore-case", "--extended-regexp", "--decorate=short")
-    for option in ("since", "author", "grep"):
+    for option in ("since", "until", "author", "grep"):
         value = getattr(arguments, option)
         if value is not None:
             yield f"--{option}={value}"
@@ -156,7 +162,9 @@ def _empty_outcome(arguments: VcsLogArguments, repository: Repository) -> str:
     if arguments.path is not None:
         filters.append(f"changed {same_form(arguments.path)}")
     if arguments.since is not None:
-        filters.append(f"is since {_understood_time(arguments.since, repository)}")
+        filters.append(f"is since {_understood_time('since', arguments.since, repository)}")
+    if arguments.until is not None:
+        filters.append(f"is until {_understood_time('until', arguments.until, repository)}")
     if arguments.author is not None:
         filters.append(f"has an author like {arguments.author!r}")
     if arguments.grep is not None:
@@ -168,13 +176,13 @@ def _empty_outcome(arguments: VcsLogArguments, repository: Repository) -> str:
     )
 
 
-def _understood_time(since: str, repository: Repository) -> str:
-    """Return the time that git understands by `since`: git accepts any words as a time."""
-    printed = repository.run("rev-parse", f"--since={since}").stdout.decode().strip()
-    seconds = printed.removeprefix("--max-age=")
+def _understood_time(option: str, words: str, repository: Repository) -> str:
+    """Return the time that git understands by `words`: git accepts any words as a time."""
+    printed = repository.run("rev-parse", f"--{option}={words}").stdout.decode().strip()
+    seconds = printed.partition("-age=")[2]
     if not seconds.isdigit():
-        return repr(since)
-    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC, as git reads {since!r}"
+        return repr(words)
+    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC, as git reads {words!r}"
 
 
 TOOL = VcsLog()
