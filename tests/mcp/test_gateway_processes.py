@@ -12,8 +12,8 @@ import pytest
 from mcp.client import Client
 
 from efrit_budget.app import Application
-from efrit_budget.mcp_server.child import BEHIND
-from efrit_budget.mcp_server.configuration import entry_of
+from efrit_budget.gateway.child import BEHIND
+from efrit_budget.gateway.configuration import entry_of
 from efrit_budget.mcp_server.server import McpServer
 from tests.mcp.clients import MODERN, behind, converse, fake_entry, text_of, without_footer
 

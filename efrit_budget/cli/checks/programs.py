@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -33,7 +34,10 @@ def check_python() -> Check:
 
 
 def check_packages() -> Iterator[Check]:
-    """Check each package that efrit-budget requires, or report that it is not installed itself."""
+    """Check each package that efrit-budget requires, or report that it is not installed itself.
+
+    The package `mcp` is needed for other MCP servers and for the command `mcp` alone.
+    """
     try:
         requirements = metadata.requires("efrit-budget") or []
     except metadata.PackageNotFoundError:
@@ -44,6 +48,8 @@ def check_packages() -> Iterator[Check]:
     for requirement in requirements:
         if ";" not in requirement:
             yield _check_package(requirement)
+        elif requirement.endswith('extra == "mcp"'):
+            yield replace(_check_package(requirement.partition(";")[0]), required=False)
 
 
 def _check_package(requirement: str) -> Check:

@@ -23,7 +23,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from efrit_budget.errors import EfritError, JsonObject
-from efrit_budget.mcp_server.configuration import ServerEntry
+from efrit_budget.gateway.configuration import ServerEntry
 
 log = logging.getLogger(__name__)
 
