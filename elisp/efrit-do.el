@@ -15,6 +15,7 @@
 (require 'efrit-edit)
 (require 'efrit-files)
 (require 'efrit-loop)
+(require 'efrit-mcp)
 (require 'efrit-permissions)
 (require 'efrit-providers)
 (require 'efrit-remote)
@@ -547,7 +548,9 @@ CONTEXT is as from `efrit-context-current'."
 (defun efrit-do-submit (loop task &optional context dry)
   "Queue the message TASK in LOOP, after a preview if one is due.
 A preview is due if DRY is non-nil, or if the prompt is above the option
-`efrit-do-ask-above'.  CONTEXT is as from `efrit-context-current'."
+`efrit-do-ask-above'.  CONTEXT is as from `efrit-context-current'.
+First the person is asked about the project's MCP servers, if that is due."
+  (efrit-mcp-decide loop)
   (if (or dry efrit-do-ask-above)
       (efrit-preview loop (efrit-context-blocks loop task context)
                      (and (not dry) efrit-do-ask-above))
@@ -993,6 +996,7 @@ The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task, and
   "Have the model do TASK in LOOP; print the events, return LOOP once it rests."
   (setf (efrit-loop-rules loop) (efrit-batch--rules))
   (efrit-loop-observe loop #'efrit-batch--show)
+  (efrit-mcp-decide loop)
   (efrit-do-say loop task)
   (while (not (efrit-loop-resting-p loop))
     (accept-process-output nil 0.1))

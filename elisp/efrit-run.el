@@ -17,6 +17,7 @@
 (require 'efrit-edit)
 (require 'efrit-files)
 (require 'efrit-loop)
+(require 'efrit-mcp)
 (require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
@@ -122,12 +123,14 @@ If SHORT is non-nil, return that for small windows.  Read either from
 ;;;; Beginning
 
 (defun efrit-turn--begin (loop &rest _)
-  "Begin a turn of LOOP; first load the conversation if that in LOOP is stale."
+  "Begin a turn of LOOP.
+First start its MCP servers, and load the conversation if that in LOOP is stale."
   (efrit-loop-begin-step loop)
   (efrit-loop-apply-chosen loop)
-  (if (efrit-loop-stale loop)
-      (efrit-turn--fetch loop)
-    (efrit-turn--register loop)))
+  (efrit-mcp-start loop (lambda ()
+                          (if (efrit-loop-stale loop)
+                              (efrit-turn--fetch loop)
+                            (efrit-turn--register loop)))))
 
 (defun efrit-turn--fetch (loop)
   "Load the conversation and the budget of LOOP from the sidecar; begin a turn."
@@ -502,21 +505,25 @@ sidecar itself asks about it."
        :error (lambda (err) (efrit-loop-handle loop 'failed (efrit-error-text err)))))))
 
 (defun efrit-run--listing (loop use)
-  "Return the entry of the tool of USE in the sidecar's list for LOOP, or nil."
-  (let ((host (efrit-host-of-session (efrit-loop-id loop))))
-    (cdr (assoc (efrit-use-name use) (cdr (assoc host efrit-run--tool-lists))))))
+  "Return the entry of the tool of USE in the sidecar's list for LOOP, or nil.
+It may be a tool of an MCP server, too."
+  (let ((host (efrit-host-of-session (efrit-loop-id loop)))
+        (name (efrit-use-name use)))
+    (or (cdr (assoc name (cdr (assoc host efrit-run--tool-lists))))
+        (efrit-mcp-tool loop name))))
 
 (defun efrit-run-policy (loop use)
   "Return the policy of the tool of USE in LOOP, a symbol: `allow' or `ask'."
   (if-let* ((tool (efrit-tool-get (efrit-use-name use))))
       (efrit-tool-policy tool)
-    (intern (or (plist-get (efrit-run--listing loop use) :policy) "allow"))))
+    (intern (or (plist-get (efrit-run--listing loop use) :policy) "ask"))))
 
 (defun efrit-run--effects-p (loop use)
   "Return non-nil if the tool of USE in LOOP can change something."
   (if-let* ((tool (efrit-tool-get (efrit-use-name use))))
       (efrit-tool-effects tool)
-    (eq t (plist-get (efrit-run--listing loop use) :has_effects))))
+    (let ((listing (efrit-run--listing loop use)))
+      (or (null listing) (eq t (plist-get listing :has_effects))))))
 
 (defun efrit-run--decide (loop use)
   "Return `allow', `ask' or `deny' for USE in LOOP.

@@ -11,11 +11,10 @@ from typing import Annotated
 from pydantic import Field
 
 from efrit_budget.conversation import windows
-from efrit_budget.errors import Json, JsonObject, field_error
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.gateway.configuration import (
     ConfigurationError,
     ServerEntry,
-    ServersFile,
     check_name,
     read_servers,
 )
@@ -152,29 +151,32 @@ class ServerMethods:
 
 
 def _wanted(root: Path, params: StartParams) -> tuple[Wanted, list[str]]:
-    """Return the servers to start, and notes about those of the project that are left out."""
+    """Return the servers to start, and notes about those of the project."""
     own = [
         ServerEntry(check_name(name), server.command[0], server.command[1:], server.env, server.cwd)
         for name, server in params.servers.items()
     ]
-    notes: list[str] = []
-    if params.project is not None:
-        found = read_servers(root / PROJECT_FILE)
-        if found.digest != params.project:
-            raise field_error("project", f"{PROJECT_FILE} has changed since the person agreed")
-        theirs = found.entries({**os.environ, **params.variables})
-        own += [entry for entry in theirs if entry.name not in params.servers]
-        notes += _left_out(found, params.servers)
-    entries = [replace(entry, cwd=str(root / (entry.cwd or ""))) for entry in own]
+    theirs, notes = _of_project(root, params)
+    entries = [replace(entry, cwd=str(root / (entry.cwd or ""))) for entry in (*own, *theirs)]
     wanted = Wanted(entries, params.allow, params.deny, params.short, params.seconds)
     return wanted, notes
 
 
-def _left_out(found: ServersFile, own: Mapping[str, ServerParams]) -> list[str]:
-    """Return a note about each server of a project's file that is not started."""
+def _of_project(root: Path, params: StartParams) -> tuple[list[ServerEntry], list[str]]:
+    """Return the servers of the project's file, if the person agreed to its content, and notes."""
+    if params.project is None:
+        return [], []
+    try:
+        found = read_servers(root / PROJECT_FILE)
+        if found.digest != params.project:
+            return [], [f"{PROJECT_FILE} has changed since the person agreed: nothing in it runs"]
+        entries = found.entries({**os.environ, **params.variables})
+    except ConfigurationError as error:
+        return [], [error.message]
     notes = [f"{PROJECT_FILE}: {name} is left out: it has no command" for name in found.left_out]
-    taken = (name for name in found.servers if name in own)
-    return [*notes, *(f"{PROJECT_FILE}: {name} is left out: it is yours" for name in taken)]
+    taken = [name for name in found.servers if name in params.servers]
+    notes += [f"{PROJECT_FILE}: {name} is left out: it is yours" for name in taken]
+    return [entry for entry in entries if entry.name not in taken], notes
 
 
 def _merged(

@@ -292,9 +292,9 @@ def test_its_servers_start_only_with_the_digest_the_person_agreed_to(
     entry = {"command": sys.executable, "args": [str(FAKE), str(starts)], "env": {"A": "${B}"}}
     agreed = write(project, {"fake": entry})
     write(project, {"fake": entry, "evil": {"command": "sh"}})
-    with pytest.raises(RpcError) as refused:
-        start(servers={}, project=agreed)
-    assert "has changed since the person agreed" in str(refused.value)
+    reply = start(servers={}, project=agreed)
+    assert reply["servers"] == []
+    assert "has changed since the person agreed" in reply["notes"][0]
     assert not starts.exists()
     agreed = write(project, {"fake": entry})
     reply = start(servers={}, project=agreed, variables={"B": "two"})
