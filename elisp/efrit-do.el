@@ -654,7 +654,7 @@ it begins."
 (defun efrit-do--check-home (root)
   "If ROOT is the home folder and has no loop, ask whether to work in ROOT.
 Signal a `user-error' if the answer is no, or in batch."
-  (when (and (efrit-do--home-p root)
+  (when (and (efrit-do-home-p root)
              (not (efrit-loop-latest root))
              (or noninteractive
                  (not (yes-or-no-p "Really work in your whole home folder? "))))
@@ -665,10 +665,10 @@ Signal a `user-error' if the answer is no, or in batch."
   (when noninteractive
     (user-error "%s is in no project; start in one" default-directory))
   (let* ((folder (read-directory-name "No project is here.  Work in: " nil nil t
-                                      (and (efrit-do--home-p default-directory) ""))))
+                                      (and (efrit-do-home-p default-directory) ""))))
     (if (string-empty-p folder) default-directory folder)))
 
-(defun efrit-do--home-p (folder)
+(defun efrit-do-home-p (folder)
   "Return non-nil if FOLDER is the home folder of its machine."
   (let ((home (concat (file-remote-p folder) "~")))
     (string= (file-name-as-directory (efrit-host-true-name folder))

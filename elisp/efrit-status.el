@@ -301,7 +301,7 @@ compacts, the cost, and the model.  Where space is short, parts are left out."
          (cost (efrit-gauge--cost loop))
          (model (truncate-string-to-width (or (efrit-loop-option loop 'efrit-claude-model) "")
                                           efrit-gauge--model-width nil nil "…"))
-         (turn (format "turn %d" (efrit-loop-turn loop)))
+         (turn (if (> (efrit-loop-turn loop) 0) (format "turn %d" (efrit-loop-turn loop)) ""))
          (lines (mapcar (lambda (parts) (string-join (delete "" parts) " · "))
                         (list (list bar left cost model turn)
                               (list bar left cost model)

@@ -1175,6 +1175,7 @@ could lose it while it reads the output of a process."
                  ("efrit-budget" efrit-budget efrit-open-result)
                  ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
+                 ("efrit-gptel" efrit-gptel-setup)
                  ("efrit-mcp" efrit-servers)
                  ("efrit-permissions" efrit-permissions-forget)
                  ("efrit-sessions" efrit-export efrit-resume efrit-sessions efrit-memory-search
