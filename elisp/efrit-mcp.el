@@ -78,7 +78,7 @@ It has `:policy' and `:has_effects', as in the sidecar's list of tools."
   (setf (efrit-loop-servers loop) (plist-put (efrit-loop-servers loop) key value)))
 
 (defun efrit-mcp--sidecar (loop)
-  "Return the process of the sidecar of LOOP, or nil if none runs."
+  "Return the process of the sidecar of LOOP, or nil if it is not running."
   (efrit-sidecar-process (efrit-host-of-session (efrit-loop-id loop))))
 
 (defun efrit-mcp--params (loop)
@@ -114,7 +114,7 @@ They run on this machine only."
       (not (eq efrit-json-empty-object (plist-get wanted :servers)))))
 
 (defun efrit-mcp--take (loop wanted reply)
-  "Note in LOOP that its servers are as WANTED, and what REPLY says about them.
+  "Note in LOOP that its servers are as WANTED, with their tools in REPLY.
 REPLY is a plist, or nil if they were not started."
   (efrit-mcp--put loop :wanted wanted)
   (efrit-mcp--put loop :process (efrit-mcp--sidecar loop))

@@ -21,15 +21,25 @@
 (push gptel-driver--folder load-path)
 (push (expand-file-name "../../elisp" gptel-driver--folder) load-path)
 
-(require 'gptel)
-(require 'gptel-openai)
+(require 'gptel nil t)
+(require 'gptel-openai nil t)
 (require 'scripted)
 (require 'efrit-gptel)
 
 (setq backtrace-on-error-noninteractive nil)
 
+(defvar gptel-log-level)
+(defvar gptel-use-curl)
+(defvar gptel-backend)
+(defvar gptel-model)
+(defvar gptel-stream)
+(declare-function gptel-make-openai "ext:gptel-openai" (name &rest keys))
+(declare-function gptel-mode "ext:gptel" (&optional arg))
+(declare-function gptel-send "ext:gptel" (&optional arg))
+(declare-function gptel--accept-tool-calls "ext:gptel" (&optional response overlay))
+
 (defvar gptel-driver--asked 0
-  "Number of calls that gptel asked about.")
+  "Number of the tool calls that gptel asked about.")
 
 (defun gptel-driver--backend ()
   "Return a backend of gptel for the scripted model."
@@ -38,7 +48,7 @@
     :endpoint "/v1/chat/completions" :stream nil :key "none" :models '(claude-sonnet-5-5)))
 
 (defun gptel-driver--accept (buffer)
-  "Accept the tool calls that gptel asks about in BUFFER."
+  "Accept what gptel asks about in BUFFER."
   (with-current-buffer buffer
     (when-let* ((overlay (seq-find (lambda (overlay) (overlay-get overlay 'gptel-tool))
                                    (overlays-in (point-min) (point-max)))))

@@ -26,7 +26,7 @@
   (append (list (efrit-test--python) mcp-test--server) arguments))
 
 (defun mcp-test--starts (file)
-  "Return how often the server that notes its starts in FILE was started."
+  "Return the number of times that a server was started, as it notes in FILE."
   (if (file-exists-p file)
       (with-temp-buffer
         (insert-file-contents file)
