@@ -642,13 +642,20 @@ It begins at COLUMN of its line; nothing follows it if LAST is non-nil."
         (setq text (string-trim-left (substring text cut) "[ \t]+"))))
     (nreverse (cons text lines))))
 
+(defvar efrit-markdown--points nil
+  "Positions that must stay at their characters while a block is dressed.")
+
 (defun efrit-markdown--replace (begin end text)
   "Replace the text between BEGIN and END but for its last newline with TEXT.
-Points in it stay at the characters where they are."
+What `efrit-markdown--points' has in it stays at the characters where it is."
   (add-face-text-property 0 (length text) 'efrit-text t text)
-  (replace-region-contents begin (1- end) (lambda () text) 0.05)
-  (pcase-dolist (`(,from ,to ,properties) (object-intervals text))
-    (set-text-properties (+ begin from) (+ begin to) properties)))
+  (if (not (seq-some (lambda (point) (< begin point end)) efrit-markdown--points))
+      (progn (goto-char begin)
+             (delete-region begin (1- end))
+             (insert text))
+    (replace-region-contents begin (1- end) (lambda () text) 0.05)
+    (pcase-dolist (`(,from ,to ,properties) (object-intervals text))
+      (set-text-properties (+ begin from) (+ begin to) properties))))
 
 ;;; Code blocks
 
@@ -949,7 +956,14 @@ BACK is as in `efrit-item-append'."
   "Return non-nil if ITEM is in one of SIGHTS, or has point or the mark in it."
   (seq-some (pcase-lambda (`(,begin . ,end))
               (and (<= (efrit-item-start item) end) (<= begin (efrit-item-end item))))
-            `((,(point) . ,(point)) (,(or (mark t) 1) . ,(or (mark t) 1)) ,@sights)))
+            (append (mapcar (lambda (point) (cons point point)) (efrit-markdown--points))
+                    sights)))
+
+(defun efrit-markdown--points ()
+  "Return point, the mark, and the points of this buffer's windows."
+  `(,(point)
+    ,(or (mark t) (point))
+    ,@(mapcar #'window-point (get-buffer-window-list nil nil t))))
 
 (defun efrit-markdown-set-up ()
   "Have the text that comes in sight in this buffer dressed."
@@ -1069,7 +1083,8 @@ Return nil if DEADLINE comes before that."
 
 (defun efrit-markdown--dress-by (function item begin end)
   "Dress the block of ITEM between BEGIN and END by FUNCTION; return its end."
-  (let ((end (copy-marker end)))
+  (let ((end (copy-marker end))
+        (efrit-markdown--points (efrit-markdown--points)))
     (remove-text-properties begin end '(efrit-undressed nil))
     (with-demoted-errors "Efrit could not dress a reply: %S"
       (funcall function begin end default-directory))

@@ -712,7 +712,7 @@ TEXT may be a function of the item that returns it."
 ;; The earlier turns of a resumed session, evicted ones included, are fetched
 ;; from the sidecar and inserted above later items.
 
-(defconst efrit-history--step-seconds 0.03
+(defconst efrit-history--step-seconds 0.02
   "Seconds after which inserting earlier turns makes a pause.")
 
 (defun efrit-history-show (loop)

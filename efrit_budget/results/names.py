@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator
+from functools import lru_cache
 from math import sqrt
 
-PATTERN = re.compile(
-    r"""(?x)
-    [\w.@~-]*(?:/[\w.@-]+)+                             # a path
-    | \b[A-Za-z_]\w*(?:(?:::|\.|->|-)[A-Za-z_]\w*)+     # names joined
+WORDS = r"""
+    \b[A-Za-z_]\w*(?:(?:::|\.|->|-)[A-Za-z_]\w*)+       # words joined
     | \b[A-Za-z]\w*_\w+ | \b_\w{3,}                     # words joined by underscores
     | \b[a-z]+[A-Z]\w* | \b[A-Z][a-z]+[A-Z]\w*          # words joined by capitals
     | \b[A-Za-z]+\d\w* | \b\d{3,}\b                     # words with digits, numbers
-    """
-)
+"""
+NAME = re.compile(WORDS, re.VERBOSE)
+NAME_OR_PATH = re.compile(rf"[\w.@~-]*(?:/[\w.@-]+)+ | {WORDS}", re.VERBOSE)
 RUN = re.compile(r"[\w.@~/:>-]+")
 """A run of the characters that names have; longer ones than `LONGEST` are data."""
 LEAST, LONGEST = 4, 200
@@ -24,6 +24,9 @@ LEAST_DIGITS = 3
 """The least digits of a number."""
 LOOKED_AT = 200_000
 """The most characters of a text in which names are counted."""
+
+REMEMBERED_WORDS = 4_096
+"""The words whose names are remembered: texts of a project repeat them."""
 
 
 def names(text: str) -> frozenset[str]:
@@ -60,15 +63,19 @@ def count_names(text: str) -> Counter[str]:
     return counted
 
 
-def _in_word(word: str) -> Iterator[str]:
-    """Yield the names in what stands between blanks."""
+@lru_cache(maxsize=REMEMBERED_WORDS)
+def _in_word(word: str) -> tuple[str, ...]:
+    """Return the names in what stands between blanks, in their order."""
     if len(word) > LONGEST:
-        for run in RUN.findall(word):
-            if len(run) <= LONGEST:
-                yield from _in_word(run)
-        return
-    for match in PATTERN.finditer(word):
-        name = match[0].strip(".-")
+        runs = (run for run in RUN.findall(word) if len(run) <= LONGEST)
+        return tuple(name for run in runs for name in _in_word(run))
+    return tuple(_with_last_parts((NAME_OR_PATH if "/" in word else NAME).findall(word)))
+
+
+def _with_last_parts(found: list[str]) -> Iterator[str]:
+    """Yield the names that are long enough, each path followed by its last part."""
+    for text in found:
+        name = text.strip(".-")
         if len(name) < LEAST and not name.isdigit():
             continue
         yield name
