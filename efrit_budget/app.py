@@ -173,10 +173,10 @@ class Application:
     def close(self) -> None:
         """Close the database and stop what is still running."""
         stop_all_groups()
-        self._servers.close()
         self._retention.stop()
         self._owner.close()
         self._database.close()
+        self._servers.close()  # the last, since a server may take seconds to end
 
 
 def open_application(loaded: LoadedSettings, clock: Callable[[], float] = time.time) -> Application:

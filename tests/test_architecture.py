@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("storage.database", "storage.owner", "errors"),
     ),
     "mcp_server": ("app", "gateway", "wire.call", "cancellation", "errors"),
-    "gateway": ("cancellation", "errors"),
+    "gateway": ("project.processes", "cancellation", "errors"),
     "apis": ("conversation.blocks", "conversation.prefix", "budget", "errors"),
     "methods": (
         *("apis", "gateway"),

@@ -48,6 +48,7 @@ class RunningServers:
         self._portal = self._portals.__enter__()
         self._running: dict[str, _Running] = {}
         self._starting = threading.Lock()
+        self._stopped: list[Future[None]] = []
 
     def start(
         self, session_id: str, wanted: Wanted, cancellation: Cancellation
@@ -96,18 +97,17 @@ class RunningServers:
         return recorded(result) if isinstance(result, CallToolResult) else result
 
     def stop(self, session_id: str) -> None:
-        """Stop the servers of a session, if it has any."""
+        """Have the servers of a session stop, if it has any; do not wait until they have."""
         running = self._running.pop(session_id, None)
         if running is not None:
             self._portal.call(running.stop.set)
-            wait([running.ended], STOP_SECONDS)
+            self._stopped.append(running.ended)
 
     def close(self) -> None:
-        """Stop all servers, and the thread if they have ended."""
-        stopped = [self._running.pop(session_id) for session_id in list(self._running)]
-        for running in stopped:
-            self._portal.call(running.stop.set)
-        if not wait([running.ended for running in stopped], STOP_SECONDS).not_done:
+        """Stop all servers, and the thread if they end in time."""
+        for session_id in list(self._running):
+            self.stop(session_id)
+        if not wait(self._stopped, STOP_SECONDS).not_done:
             self._portals.__exit__(None, None, None)
 
     def _wait(self, cancellation: Cancellation, work: Callable[[], Awaitable[Value]]) -> Value:

@@ -65,7 +65,7 @@ class SessionServers:
         return self._runner.call(session_id, name, arguments, cancellation, report)
 
     def stop(self, session_id: str) -> None:
-        """Stop the servers of a session, if it has any."""
+        """Have the servers of a session stop, if it has any."""
         if self._runner is not None:
             self._runner.stop(session_id)
 

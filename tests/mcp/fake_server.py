@@ -1,7 +1,8 @@
 """A small MCP server without the SDK, whose tools reply in many forms.
 
 `python fake_server.py [FILE]` adds a line to FILE at each start and each cancelled request, and
-writes its process id to the file that the variable PID_FILE names.
+writes its process id to the file that the variable PID_FILE names. With the variable STUBBORN it
+does not end with its input.
 """
 
 from __future__ import annotations
@@ -170,6 +171,7 @@ def main() -> None:
             threading.Thread(target=answer, args=[request], daemon=True).start()
         elif request["method"] == "notifications/cancelled":
             note("cancelled")
+    time.sleep(600 if "STUBBORN" in os.environ else 0)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from tests.connection import Connection, RpcError
 from tests.mcp.clients import FAKE, without_footer
 from tests.mcp.fake_server import LONG_DESCRIPTION, prose
 from tests.processes import alive, pid_in, until
+from tests.sidecar import Sidecar
 
 COMMAND = [sys.executable, str(FAKE)]
 MODEL = "claude-sonnet-5-5"
@@ -328,10 +329,10 @@ def test_a_file_of_another_form_is_a_problem_to_show(
 # Ends
 
 
-def pid_of(start: Start, folder: Path) -> int:
+def pid_of(start: Start, folder: Path, **env: str) -> int:
     """Start the fake server, and return its process id."""
     file = folder / "pid"
-    start(servers={"fake": {"command": COMMAND, "env": {"PID_FILE": str(file)}}})
+    start(servers={"fake": {"command": COMMAND, "env": {"PID_FILE": str(file), **env}}})
     return pid_in(file)
 
 
@@ -351,3 +352,38 @@ def test_the_servers_end_with_the_sidecar(
     pid = pid_of(start, tmp_path)
     sidecar.close_stdin()
     assert until(lambda: not alive(pid))
+
+
+@pytest.mark.process
+def test_a_stubborn_server_ends_even_if_the_sidecar_is_killed(
+    sidecar: Connection, start: Start, tmp_path: Path
+) -> None:
+    pid = pid_of(start, tmp_path, STUBBORN="1")
+    assert isinstance(sidecar, Sidecar)
+    sidecar.kill()
+    assert until(lambda: not alive(pid))
+
+
+def test_a_server_that_starts_while_a_command_runs_outlives_the_command(
+    sidecar: Connection, session: str, start: Start, project: Path, tmp_path: Path
+) -> None:
+    first = pid_of(start, tmp_path)
+    command = "touch begun; while [ ! -e go ]; do sleep 0.05; done"
+    asked = call(sidecar, session, "run_command", "run", command=command)
+    running = sidecar.begin(
+        "tools/call",
+        session_id=session,
+        name="run_command",
+        arguments={"command": command},
+        tool_use_id="run",
+        confirm_id=asked["confirm"]["id"],
+    )
+    assert until((project / "begun").exists)
+    (tmp_path / "pid").unlink()
+    call(sidecar, session, "fake__die", "die")
+    call(sidecar, session, "fake__count", "count", upto=1)
+    second = pid_in(tmp_path / "pid")
+    (project / "go").touch()
+    assert sidecar.result(running)["status"] == "success"
+    assert second != first
+    assert alive(second)
