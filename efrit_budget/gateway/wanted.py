@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.gateway.configuration import ServerEntry
+
+if TYPE_CHECKING:
+    from efrit_budget.gateway.configuration import ServerEntry
 
 Report = Callable[[str, int | None, int | None], None]
 """Takes the progress of a call: a message, and how much of how much is done."""
@@ -17,7 +20,7 @@ OWN = ""
 class Wanted:
     """The servers of a session, and which of their tools are offered in what form."""
 
-    entries: Sequence[ServerEntry]
+    entries: "Sequence[ServerEntry]"
     allow: Sequence[str]
     deny: Sequence[str]
     short: bool

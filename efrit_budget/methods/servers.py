@@ -1,34 +1,27 @@
-"""The `servers/*` methods: other MCP servers whose tools a session has."""
+"""The `servers/*` methods: other MCP servers whose tools a session has.
 
-import hashlib
+What reads their configuration is imported when a session first needs it.
+"""
+
 import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from efrit_budget.conversation import windows
-from efrit_budget.errors import Json, JsonObject
-from efrit_budget.gateway.configuration import (
-    ConfigurationError,
-    ServerEntry,
-    check_name,
-    read_servers,
-)
+from efrit_budget.errors import Json
 from efrit_budget.gateway.sessions import SessionServers
-from efrit_budget.gateway.wanted import OWN, ServedTool, Wanted
+from efrit_budget.gateway.wanted import OWN
 from efrit_budget.methods.params import SessionParams
 from efrit_budget.sessions.rows import Session
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.served import SessionTools
-from efrit_budget.tools.validation import schema_problem
 from efrit_budget.wire.method import Call, Lane, Method, Params
 
-PROJECT_FILE = ".mcp.json"
 Text = Annotated[str, Field(max_length=100_000)]
 Patterns = Annotated[list[Text], Field(max_length=1_000)]
 
@@ -81,19 +74,9 @@ class ServerMethods:
     def _read(self, params: SessionParams, _: Call) -> Json:
         """Return what the project's `.mcp.json` would start, for the person to decide about."""
         session = self._sessions.get_open(params.session_id)
-        file = Path(session.root) / PROJECT_FILE
-        reply: JsonObject = {"digest": None, "servers": [], "variables": [], "problem": None}
-        if not file.exists():
-            return reply
-        try:
-            found = read_servers(file)
-        except ConfigurationError as error:
-            return reply | {"problem": error.message}
-        return reply | {
-            "digest": found.digest,
-            "servers": [{"name": name, "command": line} for name, line in found.lines()],
-            "variables": found.variables(),
-        }
+        from efrit_budget.methods import server_choice as choice  # noqa: PLC0415  see above
+
+        return choice.describe_project(Path(session.root))
 
     def _start(self, params: StartParams, call: Call) -> Json:
         """Start the servers of a session; offer their tools from the next turn on.
@@ -102,7 +85,9 @@ class ServerMethods:
         """
         session = self._sessions.get_open(params.session_id)
         self._sessions.check_owned(session.id)
-        wanted, notes = _wanted(Path(session.root), params)
+        from efrit_budget.methods import server_choice as choice  # noqa: PLC0415  see above
+
+        wanted, notes = choice.choose_servers(Path(session.root), params)
         if not wanted.entries:
             self._servers.stop(session.id)
             self._offer(session, {})
@@ -110,7 +95,7 @@ class ServerMethods:
         listed = self._servers.start(session.id, wanted, call.cancellation)
         with self._database.reading() as connection:
             before = json.loads(windows.load(connection, session.id).served)
-        self._offer(session, _merged(before, wanted, listed))
+        self._offer(session, choice.merge_tools(before, wanted, listed))
         return self._reply(session, notes)
 
     def _list(self, params: SessionParams, _: Call) -> Json:
@@ -148,58 +133,3 @@ class ServerMethods:
             ],
             "notes": list(notes),
         }
-
-
-def _wanted(root: Path, params: StartParams) -> tuple[Wanted, list[str]]:
-    """Return the servers to start, and notes about those of the project."""
-    own = [
-        ServerEntry(check_name(name), server.command[0], server.command[1:], server.env, server.cwd)
-        for name, server in params.servers.items()
-    ]
-    theirs, notes = _of_project(root, params)
-    entries = [replace(entry, cwd=str(root / (entry.cwd or ""))) for entry in (*own, *theirs)]
-    wanted = Wanted(entries, params.allow, params.deny, params.short, params.seconds)
-    return wanted, notes
-
-
-def _of_project(root: Path, params: StartParams) -> tuple[list[ServerEntry], list[str]]:
-    """Return the servers of the project's file, if the person agreed to its content, and notes."""
-    if params.project is None:
-        return [], []
-    try:
-        found = read_servers(root / PROJECT_FILE)
-        if found.digest != params.project:
-            return [], [f"{PROJECT_FILE} has changed since the person agreed: nothing in it runs"]
-        entries = found.entries({**os.environ, **params.variables})
-    except ConfigurationError as error:
-        return [], [error.message]
-    notes = [f"{PROJECT_FILE}: {name} is left out: it has no command" for name in found.left_out]
-    taken = [name for name in found.servers if name in params.servers]
-    notes += [f"{PROJECT_FILE}: {name} is left out: it is yours" for name in taken]
-    return [entry for entry in entries if entry.name not in taken], notes
-
-
-def _merged(
-    before: Mapping[str, JsonObject], wanted: Wanted, listed: Mapping[str, Sequence[ServedTool]]
-) -> dict[str, Json]:
-    """Return the tools to offer by server: as before if the server has the same configuration.
-
-    Tools whose schemas are invalid are left out.
-    """
-    merged: dict[str, Json] = {}
-    keys = {entry.name: _key(entry, wanted) for entry in wanted.entries} | {OWN: ""}
-    for name, key in keys.items():
-        former = before.get(name)
-        if former is not None and former["key"] == key and former["tools"]:
-            merged[name] = former
-        else:
-            usable = (tool for tool in listed[name] if schema_problem(tool.input_schema) is None)
-            merged[name] = {"key": key, "tools": [asdict(tool) for tool in usable]}
-    return merged
-
-
-def _key(entry: ServerEntry, wanted: Wanted) -> str:
-    """Return a text that is equal for equal configurations; it has no value of a variable."""
-    parts = [entry.command, [*entry.args], entry.cwd, sorted(entry.env)]
-    choice = [[*wanted.allow], [*wanted.deny], wanted.short]
-    return hashlib.sha256(json.dumps([parts, choice]).encode()).hexdigest()
