@@ -42,7 +42,7 @@
 Call THEN at once if they run already, or if there are none."
   (let ((wanted (efrit-mcp--params loop))
         (process (efrit-mcp--sidecar loop)))
-    (if (or (and process
+    (if (or (and (process-live-p process)
                  (eq process (efrit-mcp--get loop :process))
                  (equal wanted (efrit-mcp--get loop :wanted)))
             ;; The session of another Emacs may have had servers.
@@ -176,23 +176,56 @@ unless they were allowed in this project before.")
 (defun efrit-mcp--ask (loop read digest)
   "Ask the person of LOOP about the servers in READ, and store a rule for DIGEST.
 Return non-nil if they may run."
-  (let* ((answer (save-window-excursion
-                   (with-current-buffer-window
-                    efrit-mcp--question-buffer '((display-buffer-pop-up-window)
-                                        (window-height . fit-window-to-buffer))
-                    nil
-                    (insert (efrit-mcp--question loop read))
-                    (special-mode))
-                   (car (read-multiple-choice "Start the programs of .mcp.json?"
-                                              efrit-mcp--answers))))
+  (let* ((answer (efrit-mcp--answer (efrit-mcp--question loop read)
+                                    (length (plist-get read :servers))))
          (decision (if (memq answer '(?y ?s)) 'allow 'deny))
          (rule (list 'servers (list 'exactly (list digest) nil) decision)))
-    (when-let* ((buffer (get-buffer efrit-mcp--question-buffer)))
-      (kill-buffer buffer))
     (if (memq answer '(?y ?N))
         (efrit-permissions-remember (efrit-loop-root loop) rule)
       (push rule (efrit-loop-rules loop)))
     (eq decision 'allow)))
+
+(defun efrit-mcp--answer (question count)
+  "Show QUESTION, about COUNT servers, and return the person's answer, a character.
+Nothing can be allowed before the end of QUESTION was in sight."
+  (unwind-protect
+      (save-window-excursion
+        (with-current-buffer-window
+            efrit-mcp--question-buffer
+            '((display-buffer-pop-up-window) (window-height . fit-window-to-buffer))
+            nil
+          (insert question)
+          (special-mode)
+          (setq-local truncate-partial-width-windows nil
+                      truncate-lines nil))
+        (let ((prompt (format "Start the %s of .mcp.json?" (efrit-count-text count "program")))
+              (window (get-buffer-window efrit-mcp--question-buffer))
+              (answer ?v))
+          (while (eq answer ?v)
+            (setq answer (car (read-multiple-choice
+                               prompt
+                               (if (efrit-mcp--shows-end-p window)
+                                   efrit-mcp--answers
+                                 (cons '(?v "view the rest" "Show what follows.")
+                                       (seq-filter (lambda (choice) (memq (car choice) '(?n ?N)))
+                                                   efrit-mcp--answers))))))
+            (when (eq answer ?v)
+              (efrit-mcp--scroll window)))
+          answer))
+    (when-let* ((buffer (get-buffer efrit-mcp--question-buffer)))
+      (kill-buffer buffer))))
+
+(defun efrit-mcp--shows-end-p (window)
+  "Return non-nil if WINDOW shows the end of its buffer."
+  (with-selected-window window
+    (<= (count-screen-lines (window-start) (point-max)) (window-body-height))))
+
+(defun efrit-mcp--scroll (window)
+  "Show what follows in WINDOW, below its present last line."
+  (with-selected-window window
+    (goto-char (window-start))
+    (vertical-motion (max 1 (1- (window-body-height))))
+    (set-window-start window (point))))
 
 (defun efrit-mcp--question (loop read)
   "Return what the person of LOOP is shown about the servers in READ, a plist."

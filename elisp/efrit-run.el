@@ -704,9 +704,16 @@ MESSAGE tells the model what to do.  MORE are keys of `efrit-tool-result'."
   (efrit-loop-notify loop 'use use))
 
 (defun efrit-run--call (loop use)
-  "Send the unsaved buffers, then call the sidecar's tool of USE in LOOP."
+  "Send the unsaved buffers, then call the sidecar's tool of USE in LOOP.
+Before the tool of an MCP server, start the servers if the sidecar is new."
   (efrit-sync-flush)
   (efrit-run--set loop use 'running)
+  (if (efrit-mcp-tool loop (efrit-use-name use))
+      (efrit-mcp-start loop (lambda () (efrit-run--send loop use)))
+    (efrit-run--send loop use)))
+
+(defun efrit-run--send (loop use)
+  "Call the sidecar's tool of USE in LOOP."
   (setf (efrit-use-token use)
         (efrit-loop-call
          loop 'tools/call

@@ -58,9 +58,9 @@ QUESTIONS is bound to the list of what was shown, the latest first."
   `(let ((noninteractive nil)
          (,questions nil))
      (cl-letf (((symbol-function 'read-multiple-choice)
-                (lambda (&rest _)
+                (lambda (_ choices)
                   (push (with-current-buffer efrit-mcp--question-buffer (buffer-string)) ,questions)
-                  (assq ,answer efrit-mcp--answers))))
+                  (or (assq ,answer choices) (assq ?v choices)))))
        ,@body)))
 
 ;;; Servers of the person
@@ -155,6 +155,23 @@ text = \"Done.\"
         (efrit-test-kill)
         (efrit-test-finish loop "Count.")
         (should (= 1 (efrit-loop-epoch loop)))))))
+
+(ert-deftest efrit-mcp-a-sidecar-that-dies-before-a-call-starts-the-servers-again-for-it ()
+  (loop-test-in-project
+    (let ((efrit-mcp-servers `(("one" :command ,(mcp-test--command))))
+          (killed nil))
+      (loop-test-play "
+[[reply]]
+tool = [ { name = \"one__count\", input = { upto = 3 } } ]
+[[reply]]
+expect_contains = \"0 1 2\"
+text = \"Done.\"
+" loop
+        (efrit-loop-observe loop (lambda (_ event)
+                                   (when (and (eq (car event) 'ended) (not killed))
+                                     (setq killed (efrit-test-kill)))))
+        (efrit-test-finish loop "Count.")
+        (should killed)))))
 
 (ert-deftest efrit-mcp-hidden-tools-are-not-offered-and-descriptions-shortened ()
   (loop-test-in-project
@@ -259,6 +276,18 @@ text = \"Three.\"
                                  (car questions)))
           (should (string-search "the variable ANTHROPIC_API_KEY is not set"
                                  (mcp-test--notes))))))))
+
+(ert-deftest efrit-mcp-nothing-is-allowed-before-the-end-of-the-question-was-in-sight ()
+  (let ((offered nil))
+    (cl-letf (((symbol-function 'read-multiple-choice)
+               (lambda (_ choices)
+                 (push (mapcar #'car choices) offered)
+                 (or (assq ?y choices) (assq ?v choices)))))
+      (should (eq ?y (efrit-mcp--answer (apply #'concat (make-list 200 "a server\n")) 200))))
+    (should (< 2 (length offered)))
+    (should (equal '(?y ?s ?n ?N) (car offered)))
+    (should (equal '((?v ?n ?N)) (seq-uniq (cdr offered))))
+    (should-not (get-buffer efrit-mcp--question-buffer))))
 
 ;;; What the person sees
 

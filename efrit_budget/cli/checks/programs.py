@@ -6,7 +6,6 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -34,10 +33,7 @@ def check_python() -> Check:
 
 
 def check_packages() -> Iterator[Check]:
-    """Check each package that efrit-budget requires, or report that it is not installed itself.
-
-    The package `mcp` is needed for other MCP servers and for the command `mcp` alone.
-    """
+    """Check each package that efrit-budget requires, or report that it is not installed itself."""
     try:
         requirements = metadata.requires("efrit-budget") or []
     except metadata.PackageNotFoundError:
@@ -49,7 +45,15 @@ def check_packages() -> Iterator[Check]:
         if ";" not in requirement:
             yield _check_package(requirement)
         elif requirement.endswith('extra == "mcp"'):
-            yield replace(_check_package(requirement.partition(";")[0]), required=False)
+            yield _optional(_check_package(requirement.partition(";")[0]))
+
+
+def _optional(check: Check) -> Check:
+    """Return the check of the package `mcp`, which is no problem where it is not installed."""
+    if check.ok:
+        return check
+    needed = "only MCP servers and the command mcp need it"
+    return Check(check.name, f"{check.found}; {needed}: {check.fix}")
 
 
 def _check_package(requirement: str) -> Check:
