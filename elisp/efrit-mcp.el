@@ -216,7 +216,7 @@ Nothing can be allowed before the end of QUESTION was in sight."
       (kill-buffer buffer))))
 
 (defun efrit-mcp--shows-end-p (window)
-  "Return non-nil if WINDOW shows the end of its buffer."
+  "Return non-nil if the end of its buffer is in sight in WINDOW."
   (with-selected-window window
     (<= (count-screen-lines (window-start) (point-max)) (window-body-height))))
 
