@@ -29,6 +29,13 @@
 (require 'seq)
 (require 'subr-x)
 
+;; Else the person would see errors of files that do not belong together.
+(if (fboundp 'efrit-other-folders)
+    (when-let* ((folders (efrit-other-folders)))
+      (error "%s" (efrit-other-advice folders)))
+  (error "Emacs loaded another efrit, %s, in place of this one: remove its folder from \
+`load-path', and restart Emacs" (locate-library "efrit")))
+
 (defvar tramp-methods)
 
 (cl-defstruct (efrit-remote-found (:constructor efrit-remote-found-create) (:copier nil))

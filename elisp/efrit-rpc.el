@@ -192,9 +192,10 @@ and it runs with TRAMP's cache disabled."
 ;;; The program
 
 ;; The sidecar's program is the option `efrit-sidecar-command', else the
-;; program efrit-budget in the virtualenv of this package's checkout, else the
-;; one on the PATH.  It runs in a local folder and with the environment of
-;; Emacs itself, whatever the current buffer visits.
+;; program efrit-budget in the virtualenv of this package's checkout, or in that
+;; where this package was installed with it, else the one on the PATH, else one
+;; that uv, pipx or `efrit-doctor' installed.  It runs in a local folder and with
+;; the environment of Emacs itself, whatever the current buffer visits.
 
 (defconst efrit-directory
   (file-name-directory
@@ -220,8 +221,9 @@ Signal a `user-error' with advice if there is no such program."
   (efrit-executable-locally
    (if (default-value 'efrit-sidecar-command)
        (efrit-executable--absolute-command (ensure-list (default-value 'efrit-sidecar-command)))
-     (list (or (efrit-executable--in-checkout)
+     (list (or (efrit-executable--nearby)
                (executable-find "efrit-budget")
+               (efrit-executable--elsewhere)
                (user-error "%s" (efrit-executable--advice)))))))
 
 (defun efrit-executable--local-directory ()
@@ -239,27 +241,45 @@ Signal a `user-error' if there is no such program."
 set it to one, or to nil" (car command)))
         (cdr command)))
 
-(defun efrit-executable--checkout ()
+(defun efrit-executable-checkout ()
   "Return the folder of the checkout that has this file, or nil if there is none."
   (let ((folder (expand-file-name ".." efrit-directory)))
     (and (file-exists-p (expand-file-name "pyproject.toml" folder))
          (file-name-as-directory folder))))
 
-(defun efrit-executable--in-checkout ()
-  "Return the file of the sidecar's program in the checkout's virtualenv, or nil."
-  (when-let* ((checkout (efrit-executable--checkout)))
-    (seq-find #'file-executable-p
-              (list (expand-file-name ".venv/bin/efrit-budget" checkout)
-                    (expand-file-name ".venv/Scripts/efrit-budget.exe" checkout)))))
+(defun efrit-executable--nearby ()
+  "Return the program in the virtualenv of this package or of its checkout, or nil."
+  (if-let* ((checkout (efrit-executable-checkout)))
+      (efrit-executable--in-environment (expand-file-name ".venv" checkout))
+    (when-let* ((environment (locate-dominating-file efrit-directory "pyvenv.cfg")))
+      (efrit-executable--in-environment environment))))
+
+(defun efrit-executable--elsewhere ()
+  "Return the program that uv, pipx or `efrit-doctor' installed, or nil."
+  (let ((program (expand-file-name "~/.local/bin/efrit-budget")))
+    (if (file-executable-p program)
+        program
+      (efrit-executable--in-environment efrit-sidecar-directory))))
+
+(defun efrit-executable--in-environment (folder)
+  "Return the file of the sidecar's program in the virtualenv FOLDER, or nil."
+  (seq-find #'file-executable-p
+            (list (expand-file-name "bin/efrit-budget" folder)
+                  (expand-file-name "Scripts/efrit-budget.exe" folder))))
 
 (defun efrit-executable--advice ()
   "Return a sentence for the person about how to install the sidecar."
-  (if-let* ((checkout (efrit-executable--checkout)))
+  (if-let* ((checkout (efrit-executable-checkout)))
       (format "The sidecar is not installed.  Run in a shell: make -C %s setup"
-              (shell-quote-argument (directory-file-name checkout)))
-    "The program efrit-budget is not on your PATH.  Run in a shell, in a \
-checkout of efrit-budget: make setup.  Then set `efrit-sidecar-command' to \
-.venv/bin/efrit-budget there"))
+              (efrit-executable-quote (directory-file-name checkout)))
+    (format "The program efrit-budget is not installed.  M-x efrit-doctor offers to install \
+it; or run in a shell: uv tool install %s" (efrit-executable-quote efrit-sidecar-requirement))))
+
+(defun efrit-executable-quote (word)
+  "Return WORD as a shell takes it; one of plain characters stays as it is."
+  (if (string-match-p "\\`[[:alnum:]@%+=:,./_~-]+\\'" word)
+      word
+    (shell-quote-argument word)))
 
 ;;; The process on this machine
 

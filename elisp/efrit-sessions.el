@@ -475,6 +475,10 @@ With ALL, it names the project."
       (efrit-restore--describe efrit-loop-here)))
 
 ;;;###autoload
+(dolist (mode '(efrit-session-view-mode efrit-restore-mode))
+  (add-to-list 'desktop-buffer-mode-handlers (cons mode 'efrit-restore-desktop)))
+
+;;;###autoload
 (defun efrit-restore-desktop (_file name session)
   "Return a buffer NAME that stands for SESSION, a plist from a desktop file."
   (with-current-buffer (generate-new-buffer name)

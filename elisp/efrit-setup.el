@@ -5,7 +5,8 @@
 
 ;;; Commentary:
 
-;; Commands for a first request.  `efrit-doctor' checks what it needs;
+;; Commands for a first request.  `efrit-doctor' checks what it needs, and
+;; installs the sidecar;
 ;; `efrit-add-key' opens the file of keys where the key of the endpoint belongs,
 ;; and `efrit-add-provider' tries a server and adds it to the providers;
 ;; `efrit-demo' shows a session with a scripted model, which needs no key.
@@ -42,9 +43,16 @@ NAME and FOUND are texts.  OK is nil for a problem; FIX says how to solve it."
 ;;;###autoload
 (defun efrit-doctor ()
   "Check Emacs, the sidecar, the endpoint and the programs, and show the report.
-In a remote folder, check the sidecar on that machine as well.  In batch,
-print the report and exit, with 1 if there is a problem."
+In a remote folder, check the sidecar on that machine as well.  Without a
+sidecar here, offer to install it.  In batch, print the report and exit, with 1
+if there is a problem."
   (interactive)
+  (efrit-doctor--check-all)
+  (unless (or noninteractive (efrit-doctor-check-ok (efrit-doctor--executable)))
+    (efrit-setup--offer-sidecar)))
+
+(defun efrit-doctor--check-all ()
+  "Check everything, and show the report; in batch, print it and exit."
   (let* ((checks (efrit-doctor-checks))
          (endpoint (efrit-doctor-endpoint))
          (theirs (efrit-doctor--sidecars))
@@ -73,6 +81,7 @@ Skip the connection if the sidecar's program is missing."
                     (efrit-doctor--check native "JSON" (if native "native" "not native")
                                          "install an Emacs that is built with libjansson"))
                   (efrit-doctor--curl)
+                  (efrit-doctor--files)
                   executable)
             (efrit-doctor--servers)
             (when (efrit-doctor-check-ok executable)
@@ -98,6 +107,12 @@ Skip the connection if the sidecar's program is missing."
                                      (string-join missing "; ")
                                    (mapconcat #'car efrit-mcp-servers ", "))
                                  "install it, or change `efrit-mcp-servers'")))))
+
+(defun efrit-doctor--files ()
+  "Check that no other efrit hides files of this package; return the finding."
+  (let ((others (efrit-other-folders)))
+    (efrit-doctor--check (null others) "Lisp files" (abbreviate-file-name efrit-directory)
+                         (and others (efrit-other-advice others)))))
 
 (defun efrit-doctor-endpoint ()
   "Check the address, the key and the model; return the findings.
@@ -294,6 +309,67 @@ as in `efrit-doctor'."
     (setq word-wrap t)
     (when-let* ((window (display-buffer (current-buffer))))
       (shrink-window-if-larger-than-buffer window))))
+
+;;; Installing the sidecar
+
+;; On another machine, `efrit-remote-install' does this.
+
+(defconst efrit-setup--pythons
+  '("python3" "python3.15" "python3.14" "python3.13" "python3.12" "python3.11" "python")
+  "Names of programs that may be a Python.")
+
+(defun efrit-setup--offer-sidecar ()
+  "Ask whether and how to install the sidecar on this machine, and do so."
+  (let* ((ways (or (efrit-executable-locally (efrit-setup--ways))
+                   (user-error "The sidecar needs Python %s, or uv, which brings one: install \
+either, then M-x efrit-doctor" efrit-install-oldest)))
+         (completion-extra-properties
+          (list :annotation-function (lambda (way) (concat "  " (cdr (assoc way ways))))))
+         (way (if (cdr ways)
+                  (completing-read (format-prompt "The sidecar is not installed.  Install it by"
+                                                  (caar ways))
+                                   ways nil t nil nil (caar ways))
+                (caar ways)))
+         (command (cdr (assoc way ways))))
+    (if (yes-or-no-p (format "Install the sidecar: run %s? " command))
+        (efrit-setup--run command)
+      (message "Nothing was installed"))))
+
+(defun efrit-setup--ways ()
+  "Return the ways to install the sidecar here: names and commands for the shell.
+In a checkout, that is to set it up."
+  (if-let* ((checkout (efrit-executable-checkout)))
+      `(("make" . ,(format "make -C %s setup"
+                           (efrit-executable-quote (directory-file-name checkout)))))
+    (let ((package (efrit-executable-quote efrit-sidecar-requirement))
+          (folder (efrit-executable-quote
+                   (directory-file-name (expand-file-name efrit-sidecar-directory)))))
+      (cl-loop for (way program . command)
+               in `(("uv" ,(executable-find "uv") " tool install " ,package)
+                    ("pipx" ,(executable-find "pipx") " install " ,package)
+                    ("venv" ,(efrit-setup--find-python) " -m venv " ,folder
+                     " && " ,folder "/bin/python -m pip install " ,package))
+               when program
+               collect (cons way (apply #'concat (efrit-executable-quote program) command))))))
+
+(defun efrit-setup--find-python ()
+  "Return a Python with venv that is new enough for the sidecar, or nil."
+  (seq-find (lambda (program)
+              (eql 0 (call-process program nil nil nil "-c" "import ensurepip, sys, venv
+sys.exit(sys.version_info < tuple(map(int, sys.argv[1].split('.'))))" efrit-install-oldest)))
+            (delq nil (mapcar #'executable-find efrit-setup--pythons))))
+
+(defun efrit-setup--run (command)
+  "Install the sidecar by COMMAND, in a buffer; then check everything again."
+  (with-current-buffer (efrit-executable-locally
+                         (compilation-start command nil (lambda (_) "*efrit install*")))
+    (add-hook 'compilation-finish-functions #'efrit-setup--installed nil t)))
+
+(defun efrit-setup--installed (buffer how)
+  "Check everything again if BUFFER, an installation, ended with HOW, and well."
+  (if (string-prefix-p "finished" how)
+      (efrit-doctor--check-all)
+    (message "The sidecar is not installed; %s says why" (buffer-name buffer))))
 
 ;;; Keys
 
@@ -885,8 +961,9 @@ This is for `kill-emacs-query-functions'."
 
 ;;;###autoload
 (defun efrit-demo-batch ()
-  "Run a session in batch on the folder above that of this package, and exit.
-The exit code is 0 if the session ends well."
+  "Run a session in batch on this checkout, and exit.
+Where this package is in no checkout, it is on the current folder.  The exit
+code is 0 if the session ends well."
   (kill-emacs
    (condition-case err
        (if (eq (efrit-loop-state (efrit-demo--batch)) 'idle) 0 1)
@@ -907,7 +984,7 @@ The exit code is 0 if the session ends well."
   (princ "The model is a scripted one on this machine: its replies come from a file, the tools it \
 uses\nare real.  With ANTHROPIC_API_KEY and TASK=\"...\" set it is the real model.\n\n")
   (let* ((home (make-temp-file "efrit-demo-" t))
-         (root (file-name-directory (directory-file-name efrit-directory)))
+         (root (efrit-demo--batch-root))
          (model (efrit-demo--start-model "tour")))
     (unwind-protect
         (progn
@@ -918,9 +995,13 @@ uses\nare real.  With ANTHROPIC_API_KEY and TASK=\"...\" set it is the real mode
       (efrit-host-remove efrit-demo--host)
       (delete-directory home t))))
 
+(defun efrit-demo--batch-root ()
+  "Return the folder that a demo in batch is on."
+  (or (efrit-executable-checkout) default-directory))
+
 (defun efrit-demo--batch-do (task)
-  "Do TASK in batch on the folder above that of this package; return the loop."
-  (let ((default-directory (file-name-directory (directory-file-name efrit-directory)))
+  "Do TASK in batch, and return the loop."
+  (let ((default-directory (efrit-demo--batch-root))
         (efrit-context-buffer nil))
     (princ (format "> %s\n\n" task))
     (efrit-batch-run task)))

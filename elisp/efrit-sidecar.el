@@ -927,7 +927,7 @@ sys.exit(code)
 "
   "Python code that reads a program in Base64, up to a dot, and runs it.")
 
-(defconst efrit-install--oldest "3.11"
+(defconst efrit-install-oldest "3.11"
   "The oldest version of Python that the sidecar runs on.")
 
 (defconst efrit-install--slice 24576
@@ -956,7 +956,7 @@ such as /ssh:me@host:/"))))
   (let* ((lines (efrit-remote-run-script remote efrit-install--look))
          (found (mapcar (lambda (line) (split-string line "\t")) (split-string lines "\n" t)))
          (fit (seq-find (lambda (facts)
-                          (and (cadr facts) (version<= efrit-install--oldest (cadr facts))))
+                          (and (cadr facts) (version<= efrit-install-oldest (cadr facts))))
                         found)))
     (pcase fit
       (`(,program ,version ,platform ,libc)
@@ -965,7 +965,7 @@ such as /ssh:me@host:/"))))
                                            "--libc" libc)))
       (_ (user-error "%s has no Python %s or later%s.  Install one there; without root, \
 uv (https://docs.astral.sh/uv) does: uv python install 3.13"
-                     remote efrit-install--oldest
+                     remote efrit-install-oldest
                      (if found (format ", only %s" (cadar found)) ""))))))
 
 ;;;; The installer

@@ -14,8 +14,8 @@
 ;; enters its context window, stores every result, and runs the tools that
 ;; need only files and git.
 ;;
-;; This file has the version, all options, groups, faces and errors, the
-;; commands that read a task, and the autoloads of the others.  Every other file
+;; This file has the version, all options, groups, faces and errors, and the
+;; commands that read a task; it loads the autoloads of the others.  Every other file
 ;; requires it; the order of the files is in docs/architecture.md.  It is loaded
 ;; when Emacs starts, so it requires nothing; efrit-remote requires cl-lib, seq
 ;; and subr-x for all files that follow.
@@ -37,12 +37,23 @@
 A string is the program's file, or its name on the PATH; a list is the
 program and its first arguments, for example
 \(\"python3\" \"-m\" \"efrit_budget\").  With nil the program
-efrit-budget is looked for in the virtualenv .venv of the checkout that
-holds this file, then on the PATH."
+efrit-budget is looked for in the virtualenv that holds this file, or .venv
+of its checkout, then on the PATH, in ~/.local/bin, and in
+`efrit-sidecar-directory'."
   :type '(choice (const :tag "Find it" nil)
                  (file :tag "Program")
                  (repeat :tag "Program and arguments" string))
   :risky t)
+
+(defcustom efrit-sidecar-requirement (concat "efrit-budget==" efrit-version)
+  "The package that `efrit-doctor' offers to install as the sidecar.
+It is a requirement as pip takes it, the file of a wheel, or its address."
+  :type 'string :risky t)
+
+(defcustom efrit-sidecar-directory (locate-user-emacs-file "efrit-sidecar/")
+  "Folder of the virtualenv in which `efrit-doctor' installs the sidecar.
+It does so unless the person chooses uv or pipx, which have their own."
+  :type 'directory :risky t)
 
 (defcustom efrit-sidecar-read-output-max 65536
   "Most bytes of the sidecar's output that Emacs reads at once; nil: the default.
@@ -281,6 +292,8 @@ The environment variable EFRIT_ALLOW adds names, separated by commas;
   :type '(repeat string) :risky t)
 
 ;;; A session at work
+
+(declare-function efrit-session-view-show "efrit-view" (loop))
 
 (defcustom efrit-do-show-function #'efrit-session-view-show
   "Function called with a loop to show it to the person."
@@ -1033,6 +1046,8 @@ The sidecar comes first, since it takes longest to start.")
 (defconst efrit-start--pause 0.02
   "Seconds from one step behind the prompt to the next.")
 
+(declare-function efrit-do-task "efrit-do" (task &optional dry))
+
 (defvar efrit-do-history nil
   "Messages that the person sent, latest first.")
 
@@ -1153,6 +1168,7 @@ could lose it while it reads the output of a process."
     (efrit-sidecar-start (efrit-host-of-folder default-directory))))
 
 (declare-function efrit-host-of-folder "efrit-sidecar" (folder))
+(declare-function efrit-sidecar-start "efrit-sidecar" (&optional host))
 (declare-function efrit-attach-watch-minibuffer "efrit-do")
 
 (defun efrit-start--complete-files ()
@@ -1168,40 +1184,57 @@ could lose it while it reads the output of a process."
 
 ;;; Other commands
 
-(pcase-dolist (`(,file . ,commands)
-               '(("efrit-ask" efrit-allow-once efrit-allow-for-session efrit-allow-for-project
-                  efrit-deny-once efrit-deny-for-session efrit-deny-with-reason efrit-revise
-                  efrit-allow-alike-for-session efrit-allow-alike-for-project efrit-permissions)
-                 ("efrit-budget" efrit-budget efrit-open-result)
-                 ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
-                  efrit-retry efrit-take-options)
-                 ("efrit-gptel" efrit-gptel-setup)
-                 ("efrit-mcp" efrit-servers)
-                 ("efrit-permissions" efrit-permissions-forget)
-                 ("efrit-sessions" efrit-export efrit-resume efrit-sessions efrit-memory-search
-                  efrit-memory-timeline efrit-memory-save efrit-context-pack)
-                 ("efrit-setup" efrit-doctor efrit-add-key efrit-add-provider
-                  efrit-use-local-server efrit-demo efrit-demo-end)
-                 ("efrit-sidecar" efrit-remote-install efrit-sidecar-restart efrit-sidecar-stop
-                  efrit-sidecar-show-stderr)
-                 ("efrit-undo" efrit-redo efrit-undo efrit-undo-session)
-                 ("efrit-menu" efrit efrit-model efrit-effort efrit-thinking efrit-limit)
-                 ("efrit-view" efrit-stop-tool efrit-view efrit-copy)))
-  (dolist (command commands)
-    (autoload command file nil t)))
+;; The cookies of the files give efrit-autoloads.el, which package.el makes when
+;; it installs, setup.py for a wheel, and `make setup' in a checkout.
 
-(autoload 'efrit-session-view-show "efrit-view")
-(autoload 'efrit-restore-bookmark "efrit-sessions")
-(autoload 'efrit-restore-jump "efrit-sessions")
-(autoload 'efrit-restore-desktop "efrit-sessions")
-(autoload 'efrit-restore-desktop-save "efrit-sessions")
-(autoload 'efrit-batch-do "efrit-do")
-(autoload 'efrit-demo-batch "efrit-setup")
-(autoload 'efrit-do-task "efrit-do")
-(autoload 'efrit-sidecar-start "efrit-sidecar")
+(defconst efrit--folder (and load-file-name (file-name-directory load-file-name))
+  "The folder that this file was loaded from.")
 
-(dolist (mode '(efrit-session-view-mode efrit-restore-mode))
-  (add-to-list 'desktop-buffer-mode-handlers (cons mode 'efrit-restore-desktop)))
+(unless (or (featurep 'efrit-autoloads)
+            (null efrit--folder)
+            (load (expand-file-name "efrit-autoloads" efrit--folder) t t))
+  (display-warning 'efrit "Most commands are missing, since efrit-autoloads.el is: \
+run make setup in the checkout"))
+
+;;; Another efrit
+
+;; The older efrit has files of the same names; with both, neither works.
+
+(defun efrit-other-folders ()
+  "Return the folders of other packages called efrit that hide this one, or nil.
+They stand before it in the variable `load-path', or files of theirs are loaded
+that are called as files of this one."
+  (let ((names (mapcar #'file-name-base (directory-files efrit--folder nil "\\`efrit.*\\.elc?\\'")))
+        (folders nil))
+    (pcase-dolist (`(,file . ,_) load-history)
+      (when (and (stringp file) (member (file-name-base file) names))
+        (push (file-name-directory file) folders)))
+    (catch 'own
+      (dolist (folder load-path)
+        (when (efrit--own-folder-p folder)
+          (throw 'own nil))
+        (when (or (file-exists-p (expand-file-name "efrit-do.el" folder))
+                  (file-exists-p (expand-file-name "efrit-do.elc" folder)))
+          (push (file-name-as-directory folder) folders))))
+    (delete-dups (delq nil (mapcar (lambda (folder)
+                                     (unless (efrit--own-folder-p folder)
+                                       (abbreviate-file-name folder)))
+                                   folders)))))
+
+(defun efrit--own-folder-p (folder)
+  "Return non-nil if FOLDER has the files of this package, or links to them."
+  (or (equal (file-name-as-directory folder) efrit--folder)
+      (file-equal-p (expand-file-name "efrit-rpc.el" folder)
+                    (expand-file-name "efrit-rpc.el" efrit--folder))))
+
+(defun efrit-other-advice (folders)
+  "Return a sentence about FOLDERS, as from `efrit-other-folders', and what to do."
+  (format "Another efrit is in %s, and its files hide those of this one: remove that \
+from `load-path', and restart Emacs" (mapconcat #'identity folders ", ")))
+
+(let ((folders (and efrit--folder (efrit-other-folders))))
+  (when folders
+    (display-warning 'efrit (efrit-other-advice folders))))
 
 ;;; Outdated compiled files
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -49,7 +50,7 @@ def lisp_files() -> list[Path]:
 def forms(text: str) -> Iterator[str]:
     """Return the definitions in the text of a Lisp file, each up to the next one."""
     starts = [match.start() for match in LISP_DEFINITION.finditer(text)]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in pairwise([*starts, len(text)]):
         yield text[start:end]
 
 

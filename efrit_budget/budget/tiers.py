@@ -82,7 +82,7 @@ class Limits:
             allow_inf_nan=False,
             description="The share of their tier that full results keep after a compaction.",
         ),
-    ] = 0.15
+    ] = 0.1
     recent_turns: Annotated[
         int,
         Field(
@@ -90,7 +90,7 @@ class Limits:
             le=1_000,
             description="The latest turns; results that were used in them stay longer in full.",
         ),
-    ] = 5
+    ] = 3
     recent_share: Annotated[
         float,
         Field(
@@ -101,6 +101,16 @@ class Limits:
             "they were used lately.",
         ),
     ] = 0.6
+    index_share: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=0.5,
+            allow_inf_nan=False,
+            description="The share of the history tier for the names in results that a compaction "
+            "has shrunk or evicted; 0: names are not listed.",
+        ),
+    ] = 0.25
     patience: Annotated[
         float,
         Field(

@@ -16,6 +16,7 @@ from efrit_budget.errors import EfritError
 _MODULES: Final = (
     *("serve", "call", "tool", "tools", "sessions", "search", "context_pack", "memory", "config"),
     *("mcp", "doctor", "estimate", "repl", "replay", "demo_model", "installer"),
+    *("elisp_path", "completion"),
 )
 COMMANDS: Final = tuple(import_module(f"efrit_budget.cli.{name}") for name in _MODULES)
 """The modules of the subcommands.

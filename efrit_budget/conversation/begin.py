@@ -1,7 +1,7 @@
 """Begin a turn: build the next request."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from sqlite3 import Connection
@@ -24,8 +24,9 @@ from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.evicted import evicted_lines, head_estimate
 from efrit_budget.conversation.family_change import take_family
 from efrit_budget.conversation.messages import Assembly, assemble
+from efrit_budget.conversation.name_index import texts_of, write_index
 from efrit_budget.conversation.payoff import payoff
-from efrit_budget.conversation.pieces import Phase, with_states
+from efrit_budget.conversation.pieces import Content, Phase, Piece, with_states
 from efrit_budget.conversation.plan import Plan
 from efrit_budget.conversation.prefix import Offer, prefix_estimate, schemas, tool_set
 from efrit_budget.conversation.tool_uses import answer_unanswered
@@ -226,8 +227,7 @@ def _rewrite_if_needed(
     if window.epoch == 0:
         window = replace(window, epoch=1, warned=window.band)
         return replace(state, window=_rebuild_prefix(window, request, bounds)), ()
-    window = _rewrite(connection, window, request, plan, bounds)
-    return WindowState(window, bounds, with_states(state.pieces, plan.states)), reasons
+    return _rewrite(connection, state, request, plan), reasons
 
 
 def _with_payoff(
@@ -280,21 +280,33 @@ def _with_band(window: Window, plan: Plan, bounds: Bounds) -> Window:
 
 
 def _rewrite(
-    connection: Connection, window: Window, request: TurnRequest, plan: Plan, bounds: Bounds
-) -> Window:
+    connection: Connection, state: WindowState, request: TurnRequest, plan: Plan
+) -> WindowState:
     """Apply the plan and begin a new epoch."""
+    window, bounds = state.window, state.bounds
     stored_pieces.set_states(connection, window.session_id, plan.states)
-    lines = evicted_lines(connection, window.session_id, plan.head, bounds.cost)
-    return replace(
+    pieces = with_states(state.pieces, plan.states)
+    head = _head(connection, replace(state, pieces=pieces), plan.lines)
+    window = replace(
         _rebuild_prefix(replace(window, warned=window.band), request, bounds),
         epoch=window.epoch + 1,
         next_place=0,
-        head=lines,
-        head_raw=head_estimate(lines, bounds.family),
+        head=head,
+        head_raw=head_estimate(head, bounds.family),
         must_rewrite=0,
         noticed=0,
         carried=0,
     )
+    return WindowState(window, bounds, pieces)
+
+
+def _head(connection: Connection, state: WindowState, lines_allowance: int) -> str | None:
+    """Return the text before the first message: lines of evicted turns, and the index of names."""
+    session_id, bounds = state.window.session_id, state.bounds
+    lines = evicted_lines(connection, session_id, lines_allowance, bounds.cost)
+    sent = assemble(_contents(connection, session_id, state.pieces), head=lines).messages
+    index = write_index(connection, session_id, texts_of(sent), bounds.index_limit, bounds.cost)
+    return "\n\n".join(filter(None, (lines, index))) or None
 
 
 def _assemble(
@@ -305,17 +317,14 @@ def _assemble(
     if whole:
         calls.clear_places(connection, session_id)
         segments.clear_places(connection, session_id)
-        unsent = [replace(piece, place=None, wish=None) for piece in state.pieces]
-        state = replace(state, pieces=unsent)
+        pieces = [replace(piece, place=None, wish=None) for piece in state.pieces]
+        state = replace(state, pieces=pieces)
     if whole or window.left_window is None:
         saved = stored_pieces.tokens_saved(connection, session_id, state.bounds.calibration)
         window = replace(window, left_window=saved)
+    unsent = [piece for piece in state.pieces if piece.place is None]
     assembly = assemble(
-        (
-            (piece, stored_pieces.load_content(connection, session_id, piece))
-            for piece in state.pieces
-            if piece.place is None
-        ),
+        _contents(connection, session_id, unsent),
         head=window.head if whole else None,
         first_place=window.next_place,
     )
@@ -330,6 +339,14 @@ def _assemble(
         turn_tokens=0,
     )
     return replace(state, window=window), assembly
+
+
+def _contents(
+    connection: Connection, session_id: str, pieces: Iterable[Piece]
+) -> Iterator[tuple[Piece, Content]]:
+    """Yield pieces, each with its role and its blocks."""
+    for piece in pieces:
+        yield piece, stored_pieces.load_content(connection, session_id, piece)
 
 
 def _insert_turn(

@@ -80,9 +80,14 @@ class Bounds:
         return (note,)
 
     @cached_property
-    def head_limit(self) -> int:
+    def lines_limit(self) -> int:
         """The most tokens of the lines of evicted turns."""
         return max(self.limits.tiers[Tier.HISTORY] // SHARE, self.cost(short_head(MOST_TURNS)))
+
+    @property
+    def index_limit(self) -> int:
+        """The most tokens of the index of names."""
+        return int(self.limits.tiers[Tier.HISTORY] * self.limits.index_share)
 
     def cost(self, text: str) -> int:
         """Return the tokens of a text for this model, estimated from all of it."""
@@ -112,7 +117,8 @@ class Bounds:
             gone=segments.count_evicted(connection, window.session_id),
             title=lines_cost(title_and_rest(MOST_TURNS), self.cost),
             line=LINE_TOKENS,
-            head_limit=self.head_limit,
+            lines_limit=self.lines_limit,
+            index_limit=self.index_limit,
             notice=self.cost(bands.notice(self.limits.total)),
         )
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Connection, Row
 
-from efrit_budget.conversation.pieces import Phase, Piece, PieceKey
+from efrit_budget.conversation.pieces import Phase, Piece, PieceKey, PieceState
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
@@ -79,12 +79,13 @@ def count_use(connection: Connection, session_id: str, number: int, clock: int) 
     )
 
 
-def list_full_texts(connection: Connection, session_id: str) -> list[Row]:
-    """Return number and delivered text of the results in full in the window, latest first."""
+def list_texts(connection: Connection, session_id: str, states: Sequence[PieceState]) -> list[Row]:
+    """Return number and delivered text of the results of turns in these states, latest first."""
     return connection.execute(
-        "SELECT number, delivered FROM calls WHERE session_id = ? AND state = 'full'"
-        " AND turn IS NOT NULL AND number IS NOT NULL ORDER BY turn DESC, ordinal DESC",
-        (session_id,),
+        f"SELECT number, delivered FROM calls WHERE session_id = ? AND turn IS NOT NULL"  # noqa: S608
+        f" AND number IS NOT NULL AND state IN ({', '.join('?' * len(states))})"
+        " ORDER BY turn DESC, ordinal DESC",
+        (session_id, *states),
     ).fetchall()
 
 

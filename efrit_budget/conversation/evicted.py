@@ -88,7 +88,6 @@ def _call_text(row: Row, words: int) -> str:
     arguments = row["arguments"] if row["arguments"] != "{}" else ""
     called = f"{row['tool']} {_cut(arguments, 60)}".rstrip()
     outcome = summary_of(row)
-    outcome = outcome.partition("Names: ")[2] or outcome
     return f"{called}: {_cut(outcome, words)}" if words and outcome else called
 
 

@@ -35,14 +35,16 @@ class Frame:
     """The tokens of the title above the lines of evicted turns."""
     line: int
     """The assumed tokens of the line of an evicted turn."""
-    head_limit: int
+    lines_limit: int
     """The most tokens of the title and the lines of evicted turns."""
+    index_limit: int
+    """The most tokens of the index of names in results that are not shown in full."""
     notice: int
     """The tokens of the notice that may follow a rewrite; it counts as history."""
 
-    def head(self, gone: int) -> int:
+    def lines(self, gone: int) -> int:
         """Return the tokens that are assumed for the lines of `gone` evicted turns."""
-        return min(self.title + gone * self.line, self.head_limit) if gone else 0
+        return min(self.title + gone * self.line, self.lines_limit) if gone else 0
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Plan:
 
     states: Mapping[PieceKey, PieceState]
     used: Mapping[Tier, int]
-    head: int
+    lines: int
     """The tokens that the lines of evicted turns may have."""
     fits: bool
 
@@ -79,6 +81,7 @@ class _PlanDraft:
         )
         self.recent_since = min(latest, default=self.clock)
         self.gone = frame.gone
+        self.has_index = frame.gone > 0 or any(map(self._is_compressed, self.pieces))
         self.sums = dict.fromkeys(Tier, 0)
         self.sums[Tier.SYSTEM] = frame.fixed
         for key in self.pieces:
@@ -104,20 +107,24 @@ class _PlanDraft:
             ):
                 self._set_state(key, PieceState.COMPRESSED)
 
+    def _is_compressed(self, key: PieceKey) -> bool:
+        return key[1] == Phase.RESULT and self.states[key] is PieceState.COMPRESSED
+
     @property
-    def head(self) -> int:
+    def lines_cost(self) -> int:
         """The tokens assumed for the lines of evicted turns."""
-        return self.frame.head(self.gone)
+        return self.frame.lines(self.gone)
 
     @property
     def history(self) -> int:
         """The tokens of the history tier."""
-        return self.sums[Tier.HISTORY] + self.head
+        index = self.frame.index_limit if self.has_index else 0
+        return self.sums[Tier.HISTORY] + self.lines_cost + index
 
     @property
     def total(self) -> int:
         """The tokens of the prompt."""
-        return sum(self.sums.values()) + self.head
+        return sum(self.sums.values()) - self.sums[Tier.HISTORY] + self.history
 
     def is_too_large(self) -> bool:
         """Return whether the prompt is above its limit."""
@@ -201,6 +208,7 @@ class _PlanDraft:
         """Compress a result, or shorten the long inputs of a reply."""
         is_reply = key[1] == Phase.REPLY
         self._set_state(key, PieceState.SHORT if is_reply else PieceState.COMPRESSED)
+        self.has_index = self.has_index or not is_reply
         self._shrink_dangling_lines()
 
     def evict_turn(self, turn: int) -> None:
@@ -208,6 +216,7 @@ class _PlanDraft:
         for key in [key for key in self.pieces if key[0] == turn and key[1] >= Phase.REPLY]:
             self._set_state(key, PieceState.GONE)
         self.gone += 1
+        self.has_index = True
         self._shrink_dangling_lines()
 
     def evict_message(self, key: PieceKey) -> None:
@@ -261,7 +270,7 @@ def plan(pieces: Sequence[Piece], frame: Frame, current_turn: int) -> Plan:
     _bring_to_marks(draft)
     _bring_within_limit(draft)
     used = {**draft.sums, Tier.HISTORY: draft.history}
-    return Plan(draft.states, used, draft.head, fits=not draft.is_too_large())
+    return Plan(draft.states, used, draft.lines_cost, fits=not draft.is_too_large())
 
 
 def _bring_to_marks(draft: _PlanDraft) -> None:

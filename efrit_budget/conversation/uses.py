@@ -5,6 +5,7 @@ from sqlite3 import Connection
 
 from efrit_budget.conversation import calls
 from efrit_budget.conversation.blocks import leaves
+from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.errors import JsonObject
 from efrit_budget.results.names import LOOKED_AT, names
 
@@ -20,7 +21,7 @@ def count_uses(
     taken = set(names(said[:LOOKED_AT]))
     if not taken:
         return
-    for row in calls.list_full_texts(connection, session_id):
+    for row in calls.list_texts(connection, session_id, [PieceState.FULL]):
         found = taken & known_names(row["delivered"])
         if found:
             calls.count_use(connection, session_id, row["number"], clock)

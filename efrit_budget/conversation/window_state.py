@@ -44,8 +44,9 @@ class WindowState:
     def least(self) -> int:
         """The tokens that remain after the largest possible rewrite.
 
-        They are the prefix, the lines of evicted turns, the latest user message, the current
-        turn, and turns with a pinned result. Only pinned results count in full.
+        They are the prefix, the lines of evicted turns, the index of names, the latest user
+        message, the current turn, and turns with a pinned result. Only pinned results count in
+        full.
         """
         requests = [piece for piece in self.pieces if piece.phase is Phase.REQUEST]
         kept_turns = {piece.turn for piece in self.pieces if piece.pinned}
@@ -55,7 +56,9 @@ class WindowState:
             for piece in self.pieces
             if piece.turn in kept_turns and piece.phase >= Phase.REPLY
         ]
-        prefix = self.bounds.calibration.tokens(self.window.system_raw) + self.bounds.head_limit
+        bounds = self.bounds
+        head = bounds.lines_limit + bounds.index_limit
+        prefix = bounds.calibration.tokens(self.window.system_raw) + head
         return prefix + sum(piece.tokens for piece in requests[-1:]) + sum(costs)
 
     def plan(self, connection: Connection) -> Plan:

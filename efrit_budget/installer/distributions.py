@@ -9,8 +9,8 @@ from pathlib import Path
 OWN = "efrit-budget"
 FOLDER = Path(__file__).resolve().parent.parent
 NAME = re.compile(r"[A-Za-z0-9._-]+")
-LEFT_OUT = ("__pycache__", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
-"""Names of files and folders that belong to one installation."""
+LEFT_OUT = ("__pycache__", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "elisp")
+"""Names of files and folders that belong to one installation, or serve an Emacs on its machine."""
 SCRIPTS = re.compile(r"(?:\.\./)+bin/([^/]+)")
 """Matches the path of a program, from the folder of the packages on."""
 

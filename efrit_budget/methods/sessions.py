@@ -41,6 +41,7 @@ class LimitParams(TierParams):
     low_water: Annotated[float, Field(ge=0, le=1)] | None = None
     recent_turns: Annotated[int, Field(ge=0, le=1_000)] | None = None
     recent_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    index_share: Annotated[float, Field(ge=0, le=1)] | None = None
     patience: Annotated[float, Field(ge=0, le=1_000)] | None = None
     warning_threshold: AtLeastNone | None = None
 

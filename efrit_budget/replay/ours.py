@@ -103,7 +103,7 @@ class ReplayedSession:
         )
         request = self._take(begun)
         self._clock.moment = turn.ended
-        self._call(
+        ended = self._call(
             "turn/end",
             {
                 "session_id": self._session,
@@ -113,7 +113,7 @@ class ReplayedSession:
             },
         )
         request.reply = self._measured(turn.reply)
-        self._messages += request.reply
+        self._append(ended["append"])
         for block in turn.calls():
             self._record(turn, block, request)
         return request
@@ -124,11 +124,14 @@ class ReplayedSession:
             self._prefix = self._measured([*begun["tools"], *begun["system"]])
         if rewrite is not None:
             self._messages = []
-        for message in (rewrite or append or {"messages": []})["messages"]:
-            self._messages += self._measured(message["content"])
+        self._append(rewrite or append)
         blocks = [*self._prefix, *self._messages]
         self.prompt_limit = begun["budget"]["prompt_limit"]
         return Request(self._prefix, blocks, rewrite is not None)
+
+    def _append(self, added: JsonObject | None) -> None:
+        for message in added["messages"] if added else ():
+            self._messages += self._measured(message["content"])
 
     def _measured(self, blocks: Sequence[JsonObject]) -> list[SentBlock]:
         return [self._measure.block(block) for block in blocks]

@@ -29,8 +29,17 @@ LONG = 100_000
 """The tokens that a long session passes without management."""
 EVERY, PAUSE, STEP = 20, 600.0, 20.0
 """The turns between two pauses, the seconds of a pause, and those of a turn."""
-CHOICES = ((0.1, 3), (0.15, 5), (0.3, 5), (0.45, 8), (0.9, 20))
-"""The low-water marks and the recent turns of the frontier."""
+CHOICES = (
+    (0.0, 0.1, 3),
+    (0.1, 0.1, 3),
+    (0.2, 0.1, 3),
+    (0.25, 0.1, 3),
+    (0.3, 0.1, 3),
+    (0.25, 0.15, 5),
+    (0.25, 0.3, 5),
+    (0.25, 0.9, 20),
+)
+"""The shares of the index, the low-water marks and the recent turns of the frontier."""
 
 
 def run() -> Iterator[Row]:
@@ -135,13 +144,13 @@ def _share(account: Account) -> float:
 
 
 def _frontier_rows(workers: ProcessPoolExecutor, paths: Sequence[Path]) -> Iterator[Row]:
-    for low_water, recent in CHOICES:
-        limits = {"low_water": low_water, "recent_turns": recent}
+    for index, low_water, recent in CHOICES:
+        limits = {"index_share": index, "low_water": low_water, "recent_turns": recent}
         found = workers.map(measured, paths, [TENTH] * len(paths), [limits] * len(paths))
         replays = [one for one, _ in found]
         shares = [_share(one.accounts[0]) for one in replays]
         yield Row(
-            f"frontier: low_water {low_water}, recent_turns {recent}",
+            f"frontier: index_share {index:g}, low_water {low_water:g}, recent_turns {recent}",
             f"price {mean(_ratios(replays, 'unmanaged', long=True)):.3f}",
             f"facts {mean(shares):.1%}, worst {min(shares):.1%}",
         )

@@ -11,7 +11,7 @@ from efrit_budget.cli.parser import COMMANDS
 from tests.cli.command import efrit
 
 NAMES = [command.NAME for command in COMMANDS]
-HEAVY = {"pydantic", "jsonrpcserver", "platformdirs", "sqlite3", "importlib.metadata"}
+HEAVY = {"pydantic", "jsonrpcserver", "platformdirs", "shtab", "sqlite3", "importlib.metadata"}
 
 
 @pytest.mark.parametrize("name", NAMES)

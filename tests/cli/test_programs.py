@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 USERS = {"sidecar", "client", "checkout", "test", "model", "picture"}
 NEVER_MISSING = {"bash", "cat", "cp", "mkfifo", "sleep", "true", "umount", "efrit-budget"}
 """The programs present wherever the programs of the list are, and our own."""
+OFFERED = {"pipx", "uv"}
+"""Programs that install the sidecar where they are there."""
 RUN = re.compile(r'(?:which\(|find_program\(|executable-find |subprocess\.\w+\(\[)"([\w-]+)"')
 
 
@@ -64,7 +66,7 @@ def test_every_program_that_is_looked_for_or_run_by_its_name_is_listed(folder: s
     files = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.el")]
     run = {name for file in files for name in RUN.findall(file.read_text(encoding="utf-8"))}
     assert run
-    assert not run - names - NEVER_MISSING
+    assert not run - names - NEVER_MISSING - OFFERED
 
 
 def test_the_readme_names_each_with_its_oldest_version() -> None:

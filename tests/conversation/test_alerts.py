@@ -211,7 +211,7 @@ def test_a_model_without_system_messages_is_warned_in_the_system_text_at_once(
 def test_a_warning_in_the_system_text_does_not_wait_because_a_notice_came_last(
     open_client: OpenClient,
 ) -> None:
-    client = open_client(total=14_000)
+    client = open_client(total=14_000, index_share=0)
     client.system_text = words(1_560)
     client.turn(words(780, 0), message="Find it.", model=PLAIN_MODEL)
     client.turn(words(780, 1))

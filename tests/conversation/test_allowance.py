@@ -94,6 +94,7 @@ def pressed(open_client: OpenClient, left: int, *, pinned: bool = True) -> Clien
         user_message=21_500,
         tool_results=1_500,
         response=6_000,
+        index_share=0,
     )
     client.system_text = words(1_500)
     client.begin("Hello.")

@@ -30,7 +30,8 @@ FRAME = Frame(
     gone=0,
     title=30,
     line=10,
-    head_limit=100,
+    lines_limit=100,
+    index_limit=0,
     notice=20,
 )
 CURRENT = 90
@@ -74,7 +75,7 @@ def test_each_tier_is_charged_for_what_it_pays() -> None:
         Tier.USER_MESSAGE: 50,
         Tier.RESPONSE: 0,
     }
-    assert (made.total, made.head, made.fits) == (1_310, 0, True)
+    assert (made.total, made.lines, made.fits) == (1_310, 0, True)
     assert made.states[notice.key] is PieceState.GONE
     assert made.states[reply(1).key] is PieceState.COMPRESSED
 
@@ -122,7 +123,7 @@ def test_a_reply_and_its_results_leave_together_for_a_line() -> None:
     pieces = [reply(1, least=1_000), result(1, 10), reply(2, least=1_000)]
     made = plan(pieces, FRAME, CURRENT)
     assert [made.states[piece.key] for piece in pieces] == ["gone", "gone", "compressed"]
-    assert made.head == 40
+    assert made.lines == 40
     assert made.used[Tier.HISTORY] == 1_040
     assert made.used[Tier.TOOL_RESULTS] == 0
 
@@ -146,7 +147,15 @@ def test_an_exchange_is_as_young_as_its_latest_use_and_a_pin_holds_it() -> None:
 )
 def test_the_lines_of_what_left_take_so_much_and_no_more(gone: int, head: int) -> None:
     made = plan([reply(1)], replace(FRAME, gone=gone), CURRENT)
-    assert (made.head, made.used[Tier.HISTORY]) == (head, 60 + head)
+    assert (made.lines, made.used[Tier.HISTORY]) == (head, 60 + head)
+
+
+def test_the_index_takes_room_once_a_result_shrinks_or_leaves() -> None:
+    frame = replace(FRAME, index_limit=70)
+    pieces = [reply(1), result(1, 10), reply(2), result(2, 90_000)]
+    history = {count: plan(pieces[:count], frame, CURRENT).used[Tier.HISTORY] for count in (2, 4)}
+    assert history == {2: 60, 4: 120 + 40 + 70}
+    assert plan([reply(1)], replace(frame, gone=1), CURRENT).used[Tier.HISTORY] == 60 + 40 + 70
 
 
 def pieces_of_three_turns() -> list[Piece]:

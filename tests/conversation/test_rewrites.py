@@ -11,7 +11,12 @@ from tests.conversation.api_rules import violations
 from tests.conversation.client import Client, serialized, text, thinking, tool_use, words
 from tests.conversation.conftest import OpenClient
 
-SMALL: dict[str, Any] = {"total": 30_000, "history": 6_000, "tool_results": 9_600}
+SMALL: dict[str, Any] = {
+    "total": 30_000,
+    "history": 6_000,
+    "tool_results": 9_600,
+    "index_share": 0.05,
+}
 """Limits that give prompts 21,000 tokens, full results 9,600, and 4,320 after a rewrite."""
 TIGHT = SMALL | {"history": 1_500}
 """Limits under which turns leave the history early."""
@@ -223,7 +228,7 @@ def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
             break
     client.begin()
     head, *_ = client.messages[0]["content"]
-    lines = head["text"].splitlines()
+    lines = head["text"].partition("\n\n")[0].splitlines()
     assert lines[0].startswith("Earlier turns, a line each; recall_result with a handle")
     assert re.match(r"\(\d+ turns before these: recall_result lists all\)", lines[1])
     whole = [bool(re.match(r"t\d+ r\d+: you: turn \d+; eval_sexp ", line)) for line in lines[2:]]

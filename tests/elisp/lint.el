@@ -37,7 +37,7 @@
 
 (defconst efrit-lint--other-folders
   (mapcar (lambda (folder) (expand-file-name folder efrit-lint--root))
-          '("tests/elisp" "tests/emacs" "tests/benchmarks/elisp"))
+          '("tests/elisp" "tests/emacs" "tests/packaging" "tests/benchmarks/elisp"))
   "Folders with Lisp files that are no part of the package.")
 
 (defconst efrit-lint--not-held
@@ -58,9 +58,10 @@
   (princ (format "%s:%s: %s\n" (file-relative-name file efrit-lint--root) line message)))
 
 (defun efrit-lint--files (folder)
-  "Return the Lisp files of FOLDER."
+  "Return the Lisp files of FOLDER that somebody wrote."
   (and (file-directory-p folder)
-       (directory-files folder t "\\`[^.].*\\.el\\'")))
+       (delete (expand-file-name "efrit-autoloads.el" folder)
+               (directory-files folder t "\\`[^.].*\\.el\\'"))))
 
 ;;; Byte-compiling
 
@@ -161,6 +162,8 @@ COMPILED is nil where it says that one of FILES does not compile."
 FOLDER is an empty one."
   (let ((alone (expand-file-name "alone" folder)))
     (make-directory alone)
+    (copy-file (expand-file-name "efrit-autoloads.el" efrit-lint--package-folder)
+               (file-name-as-directory folder))
     (with-temp-buffer
       (efrit-lint--run-compiler folder files
                                 "-L" efrit-lint--package-folder))

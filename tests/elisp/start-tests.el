@@ -64,7 +64,7 @@ sys.stdin.read()
          (efrit-directory (file-name-as-directory (expand-file-name "elisp" folder))))
     (unwind-protect
         (progn
-          (should (string-match-p "make setup.*efrit-sidecar-command"
+          (should (string-match-p "M-x efrit-doctor.*uv tool install efrit-budget==[0-9.]+\\'"
                                   (cadr (should-error (efrit-executable-command)
                                                       :type 'user-error))))
           (write-region "" nil (expand-file-name "pyproject.toml" folder) nil 'silent)

@@ -1,0 +1,1 @@
+"""The packages that install: the wheel, and the tar for Emacs."""
