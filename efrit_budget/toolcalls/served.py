@@ -8,9 +8,10 @@ from pydantic import Field
 from efrit_budget.conversation import windows
 from efrit_budget.errors import JsonObject
 from efrit_budget.gateway.sessions import SessionServers
+from efrit_budget.results.marks import unquote
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.recorded import recorded_body
-from efrit_budget.toolcalls.summary import summary_of_text
+from efrit_budget.toolcalls.summary import head_and_tail
 from efrit_budget.tools.base import (
     Arguments,
     Outcome,
@@ -72,8 +73,8 @@ class ServerTool(Tool):
         return Outcome(status=status, message=message, body=body, images=images)
 
     def compress(self, _arguments: Any, outcome: Outcome) -> str:
-        """Return a short text whole, else its beginning and its names."""
-        return summary_of_text(outcome.whole.text)
+        """Return a short text whole, else its two ends."""
+        return head_and_tail(unquote(outcome.whole.text))
 
 
 class HelpTool(ServerTool):
