@@ -29,10 +29,10 @@
   "Name of the buffer that shows what a .mcp.json would start.")
 
 (defconst efrit-mcp--answers
-  '((?y "yes, while it stays" "Start them, now and in this project while the file stays as it is.")
-    (?s "in this session" "Start them in this session; the next one asks again.")
-    (?n "not in this session" "Do not start them; the next session asks again.")
-    (?N "not while it stays" "Do not start them, and do not ask while the file stays as it is."))
+  '((?y "yes" "Start them, now and in this project while the file stays as it is.")
+    (?s "session only" "Start them in this session; the next one asks again.")
+    (?n "no" "Do not start them; the next session asks again.")
+    (?N "never as it is" "Do not start them, and do not ask while the file stays as it is."))
   "Answers to the question about the servers of a project.")
 
 ;;; Starting
@@ -230,7 +230,7 @@ Nothing can be allowed before the end of QUESTION was in sight."
 (defun efrit-mcp--question (loop read)
   "Return what the person of LOOP is shown about the servers in READ, a plist."
   (concat
-   (format "The file .mcp.json of %s starts these programs, with your rights:\n\n"
+   (format "The file .mcp.json here starts these programs, with your rights.  Project: %s\n\n"
            (efrit-permissions-visible (efrit-loop-root loop) t))
    (mapconcat (lambda (server)
                 (format "%s\n    %s\n" (propertize (plist-get server :name) 'face 'efrit-tool)
