@@ -20,12 +20,14 @@ from efrit_budget.conversation import calls, segments, turns, windows
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.conversation.user_edits import UserEdits
 from efrit_budget.errors import EfritError, JsonObject, MethodNotFoundError
+from efrit_budget.gateway.sessions import SessionServers
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.buffers import BufferMethods
 from efrit_budget.methods.changes import ChangesMethods
 from efrit_budget.methods.files import FileMethods
 from efrit_budget.methods.memory import MemoryMethods
 from efrit_budget.methods.models import ModelMethods
+from efrit_budget.methods.servers import ServerMethods
 from efrit_budget.methods.sessions import SessionMethods
 from efrit_budget.methods.tool_offers import Offers
 from efrit_budget.methods.tools import ToolMethods
@@ -44,6 +46,7 @@ from efrit_budget.storage.owner import Owner
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.toolcalls.runner import Facilities, ToolRunner
 from efrit_budget.toolcalls.running import RunningCalls
+from efrit_budget.toolcalls.served import SessionTools
 from efrit_budget.tools.registry import discover
 from efrit_budget.wire.method import Call, Lane, Method
 from efrit_budget.wire.request import (
@@ -89,8 +92,10 @@ class Application:
         find_rg = partial(ripgrep.find, prefer_system=tools.prefer_system_rg)
         facilities = Facilities(memory, find_rg, tools)
         running = RunningCalls(self._database, self._owner)
+        self._servers = SessionServers()
+        in_sessions = SessionTools(registry, self._database, self._servers)
         runner = ToolRunner(
-            self._database, named, registry, sessions, projects, facilities, running=running
+            self._database, named, in_sessions, sessions, projects, facilities, running=running
         )
         changes_methods = ChangesMethods(sessions, projects, self._database)
         families = (
@@ -104,6 +109,7 @@ class Application:
             ModelMethods(sessions, conversation, config_folder() / MODELS_FILE),
             WorklogMethods(sessions, UserEdits(self._database, conversation)),
             MemoryMethods(memory),
+            ServerMethods(sessions, self._servers, in_sessions, self._database),
         )
         methods = [method for family in families for method in family.methods()]
         self.methods = {method.name: self._of_one_state(method) for method in methods}
@@ -123,7 +129,7 @@ class Application:
             retention=self._retention,
             secret_files=loaded.settings.tools.secret_files,
             resumed=changes_methods.remove_scratch,
-            ended=projects.forget_buffers,
+            ended=[projects.forget_buffers, self._servers.stop],
         )
 
     def _of_one_state(self, method: Method) -> Method:
@@ -170,6 +176,7 @@ class Application:
         self._retention.stop()
         self._owner.close()
         self._database.close()
+        self._servers.close()  # the last, since a server may take seconds to end
 
 
 def open_application(loaded: LoadedSettings, clock: Callable[[], float] = time.time) -> Application:

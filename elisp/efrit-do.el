@@ -15,6 +15,7 @@
 (require 'efrit-edit)
 (require 'efrit-files)
 (require 'efrit-loop)
+(require 'efrit-mcp)
 (require 'efrit-permissions)
 (require 'efrit-providers)
 (require 'efrit-remote)
@@ -547,7 +548,9 @@ CONTEXT is as from `efrit-context-current'."
 (defun efrit-do-submit (loop task &optional context dry)
   "Queue the message TASK in LOOP, after a preview if one is due.
 A preview is due if DRY is non-nil, or if the prompt is above the option
-`efrit-do-ask-above'.  CONTEXT is as from `efrit-context-current'."
+`efrit-do-ask-above'.  CONTEXT is as from `efrit-context-current'.
+First the person is asked about the project's MCP servers, if that is due."
+  (efrit-mcp-decide loop)
   (if (or dry efrit-do-ask-above)
       (efrit-preview loop (efrit-context-blocks loop task context)
                      (and (not dry) efrit-do-ask-above))
@@ -651,7 +654,7 @@ it begins."
 (defun efrit-do--check-home (root)
   "If ROOT is the home folder and has no loop, ask whether to work in ROOT.
 Signal a `user-error' if the answer is no, or in batch."
-  (when (and (efrit-do--home-p root)
+  (when (and (efrit-do-home-p root)
              (not (efrit-loop-latest root))
              (or noninteractive
                  (not (yes-or-no-p "Really work in your whole home folder? "))))
@@ -662,10 +665,10 @@ Signal a `user-error' if the answer is no, or in batch."
   (when noninteractive
     (user-error "%s is in no project; start in one" default-directory))
   (let* ((folder (read-directory-name "No project is here.  Work in: " nil nil t
-                                      (and (efrit-do--home-p default-directory) ""))))
+                                      (and (efrit-do-home-p default-directory) ""))))
     (if (string-empty-p folder) default-directory folder)))
 
-(defun efrit-do--home-p (folder)
+(defun efrit-do-home-p (folder)
   "Return non-nil if FOLDER is the home folder of its machine."
   (let ((home (concat (file-remote-p folder) "~")))
     (string= (file-name-as-directory (efrit-host-true-name folder))
@@ -993,6 +996,7 @@ The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task, and
   "Have the model do TASK in LOOP; print the events, return LOOP once it rests."
   (setf (efrit-loop-rules loop) (efrit-batch--rules))
   (efrit-loop-observe loop #'efrit-batch--show)
+  (efrit-mcp-decide loop)
   (efrit-do-say loop task)
   (while (not (efrit-loop-resting-p loop))
     (accept-process-output nil 0.1))

@@ -806,10 +806,11 @@ TICK counts the buffer's changes; STALE is non-nil if FILE changed on disk.")
     (efrit-sync--withdraw-released)
     (efrit-sync--flush-short)))
 
-(defun efrit-sync-flush ()
-  "Send every unsaved text that the sidecar does not have yet.
-Requests sent after this are answered from the new texts."
-  (efrit-sync--flush #'always))
+(defun efrit-sync-flush (&optional loops)
+  "Send every unsaved text of LOOPS that the sidecar does not have yet.
+LOOPS are by default those of this Emacs.  Requests sent after this are answered
+from the new texts."
+  (efrit-sync--flush #'always loops))
 
 (defun efrit-sync-forget ()
   "Forget which texts were sent, and send all unsaved texts again."
@@ -841,15 +842,16 @@ Requests sent after this are answered from the new texts."
   "Send short unsaved buffers; withdraw texts whose buffers are saved or killed."
   (efrit-sync--flush (lambda (buffer) (<= (buffer-size buffer) efrit-sync-short))))
 
-(defun efrit-sync--flush (due)
-  "Send the unsaved buffers that satisfy the function DUE; withdraw obsolete texts."
+(defun efrit-sync--flush (due &optional loops)
+  "Send the unsaved buffers that satisfy the function DUE; withdraw obsolete texts.
+LOOPS are by default those of this Emacs."
   (efrit-stop-timer efrit-sync--timer)
   (let ((buffers (seq-filter (lambda (buffer)
                                (and (not (eq buffer efrit-sync--killed-buffer))
                                     (buffer-file-name buffer)
                                     (buffer-modified-p buffer)))
                              (buffer-list))))
-    (dolist (loop (efrit-loops))
+    (dolist (loop (or loops (efrit-loops)))
       (efrit-sync--update-loop loop buffers due))))
 
 (defun efrit-sync--update-loop (loop buffers due)

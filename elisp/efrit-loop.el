@@ -57,12 +57,13 @@ values that it uses from the next turn on.  REWRITE-REASONS: why the turn began
 an epoch, a list of strings from the sidecar.  PAID-ANEW: what a turn paid for
 again although it had been cached, a plist, see `efrit-loop-take-loss'; of the
 latest such turn.  TITLE: the title of the session, a
-string, or nil if it has none yet."
+string, or nil if it has none yet.  SERVERS: what is known about its MCP
+servers, a plist, see `efrit-mcp-start'."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem no-key counts failing usage lost previous complete stopping
   (read-stamps (make-hash-table :test #'equal)) last-worked last-model noted options chosen
-  rewrite-reasons paid-anew title)
+  rewrite-reasons paid-anew title servers)
 
 (defconst efrit-loop-own-options
   '(efrit-claude-url efrit-endpoint-api efrit-endpoint-provider efrit-endpoint-window
@@ -71,8 +72,8 @@ string, or nil if it has none yet."
     efrit-claude-thinking-display efrit-claude-task-budget efrit-claude-betas
     efrit-claude-retries efrit-claude-retry-delay efrit-claude-retry-most
     efrit-claude-retry-after-most efrit-max-turns efrit-max-minutes efrit-max-dollars
-    efrit-max-tokens
-    efrit-permission-rules)
+    efrit-max-tokens efrit-mcp-servers efrit-mcp-project efrit-mcp-hidden-tools efrit-mcp-short
+    efrit-mcp-seconds efrit-permission-rules)
   "The options that a loop copies when it is made, and uses from then on.")
 
 (defconst efrit-loop-resting
@@ -453,10 +454,10 @@ has begun meanwhile.  Without FAILURE an error stops the loop."
          :error (lambda (err)
                   (efrit-loop-if-current loop step
                     (if failure (efrit-loop-call-safely loop failure err)
-                      (efrit-loop--sidecar-failed loop err)))))
-      ((error quit) (efrit-loop--sidecar-failed loop err) nil))))
+                      (efrit-loop-sidecar-failed loop err)))))
+      ((error quit) (efrit-loop-sidecar-failed loop err) nil))))
 
-(defun efrit-loop--sidecar-failed (loop err)
+(defun efrit-loop-sidecar-failed (loop err)
   "Stop LOOP because a call of the sidecar failed with ERR.
 If the sidecar died while a turn began, begin that again with a new one."
   (setf (efrit-loop-stale loop) t)
@@ -478,7 +479,7 @@ are as in `efrit-loop-call'.  TRIES is the number of this call, by default 1."
        (if (and (eq (car err) 'efrit-sidecar-died) (< tries efrit-loop--most-calls))
            (efrit-loop-call-again loop method params success failure (1+ tries))
          (if failure (funcall failure err)
-           (efrit-loop--sidecar-failed loop err)))))))
+           (efrit-loop-sidecar-failed loop err)))))))
 
 ;;; The loops of this Emacs
 

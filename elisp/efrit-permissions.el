@@ -91,7 +91,8 @@ It matches abbreviations of long options, too.")
     (code "exactly this code")
     (address "exactly this address")
     (search "exactly this search")
-    (buffer "reading the buffer %s"))
+    (buffer "reading the buffer %s")
+    (servers "starting the servers of .mcp.json with the digest %s"))
   "Descriptions of rules: (ACTION EXACTLY ALL); %s stands for the subjects.")
 
 ;;; What a call is about

@@ -17,6 +17,7 @@
 (require 'efrit-edit)
 (require 'efrit-files)
 (require 'efrit-loop)
+(require 'efrit-mcp)
 (require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
@@ -122,12 +123,14 @@ If SHORT is non-nil, return that for small windows.  Read either from
 ;;;; Beginning
 
 (defun efrit-turn--begin (loop &rest _)
-  "Begin a turn of LOOP; first load the conversation if that in LOOP is stale."
+  "Begin a turn of LOOP.
+First start its MCP servers, and load the conversation if that in LOOP is stale."
   (efrit-loop-begin-step loop)
   (efrit-loop-apply-chosen loop)
-  (if (efrit-loop-stale loop)
-      (efrit-turn--fetch loop)
-    (efrit-turn--register loop)))
+  (efrit-mcp-start loop (lambda ()
+                          (if (efrit-loop-stale loop)
+                              (efrit-turn--fetch loop)
+                            (efrit-turn--register loop)))))
 
 (defun efrit-turn--fetch (loop)
   "Load the conversation and the budget of LOOP from the sidecar; begin a turn."
@@ -482,6 +485,17 @@ sidecar itself asks about it."
                                                                         (efrit-block-input block))))
                       :problem problem :misfit misfit)))
 
+(defun efrit-run-list-tools ()
+  "Return the tools of the sidecar of this machine, a list of plists."
+  (let ((tools (append (plist-get (efrit-sidecar-request 'tools/list nil) :tools) nil)))
+    (efrit-run--take-tools nil tools)
+    tools))
+
+(defun efrit-run--take-tools (host tools)
+  "Store TOOLS, a list of plists, as those of the sidecar of HOST, a name."
+  (setf (alist-get host efrit-run--tool-lists nil nil #'equal)
+        (mapcar (lambda (tool) (cons (plist-get tool :name) tool)) tools)))
+
 (defun efrit-run--load-tools (loop then)
   "Call THEN; first load the sidecar's list of tools if a tool of LOOP is unknown."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
@@ -495,30 +509,32 @@ sidecar itself asks about it."
        'tools/list nil
        :host host
        :success (lambda (listed)
-                  (setf (alist-get host efrit-run--tool-lists nil nil #'equal)
-                        (mapcar (lambda (tool) (cons (plist-get tool :name) tool))
-                                (plist-get listed :tools)))
+                  (efrit-run--take-tools host (append (plist-get listed :tools) nil))
                   (funcall then))
        :error (lambda (err) (efrit-loop-handle loop 'failed (efrit-error-text err)))))))
 
 (defun efrit-run--listing (loop use)
-  "Return the entry of the tool of USE in the sidecar's list for LOOP, or nil."
-  (let ((host (efrit-host-of-session (efrit-loop-id loop))))
-    (cdr (assoc (efrit-use-name use) (cdr (assoc host efrit-run--tool-lists))))))
+  "Return the entry of the tool of USE in the sidecar's list for LOOP, or nil.
+It may be a tool of an MCP server, too."
+  (let ((host (efrit-host-of-session (efrit-loop-id loop)))
+        (name (efrit-use-name use)))
+    (or (cdr (assoc name (cdr (assoc host efrit-run--tool-lists))))
+        (efrit-mcp-tool loop name))))
 
 (defun efrit-run-policy (loop use)
   "Return the policy of the tool of USE in LOOP, a symbol: `allow' or `ask'."
   (if-let* ((tool (efrit-tool-get (efrit-use-name use))))
       (efrit-tool-policy tool)
-    (intern (or (plist-get (efrit-run--listing loop use) :policy) "allow"))))
+    (intern (or (plist-get (efrit-run--listing loop use) :policy) "ask"))))
 
 (defun efrit-run--effects-p (loop use)
   "Return non-nil if the tool of USE in LOOP can change something."
   (if-let* ((tool (efrit-tool-get (efrit-use-name use))))
       (efrit-tool-effects tool)
-    (eq t (plist-get (efrit-run--listing loop use) :has_effects))))
+    (let ((listing (efrit-run--listing loop use)))
+      (or (null listing) (eq t (plist-get listing :has_effects))))))
 
-(defun efrit-run--decide (loop use)
+(defun efrit-run-decide (loop use)
   "Return `allow', `ask' or `deny' for USE in LOOP.
 Return `ask' if the rules cannot be read, or allow USE although it has a guard."
   (setf (efrit-use-guard use) (efrit-run--guard loop use))
@@ -576,7 +592,7 @@ in smaller parts if it was cut off."))
      ((efrit-use-misfit use)
       (efrit-run--refuse-input loop use (efrit-use-misfit use)
                                "Call it again with arguments that fit its schema."))
-     (t (pcase (efrit-run--decide loop use)
+     (t (pcase (efrit-run-decide loop use)
           ('deny (efrit-run--deny loop use "a rule"))
           ((and 'ask (guard (not (efrit-run--plans-p use)))) (efrit-run--ask loop use))
           (_ (setf (efrit-use-ready use) t))))))
@@ -586,7 +602,7 @@ in smaller parts if it was cut off."))
   "Decide anew about each use in LOOP with an open question of Emacs itself."
   (dolist (use (efrit-loop-run loop))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
-      (pcase (efrit-run--decide loop use)
+      (pcase (efrit-run-decide loop use)
         ('allow (efrit-run--allow loop use))
         ('deny (efrit-run--deny loop use "a rule"))))))
 
@@ -688,9 +704,16 @@ MESSAGE tells the model what to do.  MORE are keys of `efrit-tool-result'."
   (efrit-loop-notify loop 'use use))
 
 (defun efrit-run--call (loop use)
-  "Send the unsaved buffers, then call the sidecar's tool of USE in LOOP."
+  "Send the unsaved buffers, then call the sidecar's tool of USE in LOOP.
+Before the tool of an MCP server, start the servers if the sidecar is new."
   (efrit-sync-flush)
   (efrit-run--set loop use 'running)
+  (if (efrit-mcp-tool loop (efrit-use-name use))
+      (efrit-mcp-start loop (lambda () (efrit-run--send loop use)))
+    (efrit-run--send loop use)))
+
+(defun efrit-run--send (loop use)
+  "Call the sidecar's tool of USE in LOOP."
   (setf (efrit-use-token use)
         (efrit-loop-call
          loop 'tools/call
@@ -730,7 +753,7 @@ M-x efrit-sidecar-show-stderr shows why"))
 
 (defun efrit-run--run-or-ask (loop use)
   "Decide about USE of LOOP, which may run now: run it, ask about it, or deny it."
-  (pcase (if (efrit-use-allowed use) 'allow (efrit-run--decide loop use))
+  (pcase (if (efrit-use-allowed use) 'allow (efrit-run-decide loop use))
     ('deny (efrit-run--deny loop use "a rule"))
     ('ask (efrit-run--ask loop use))
     ((guard (not (efrit-tool-get (efrit-use-name use))))
@@ -756,12 +779,16 @@ M-x efrit-sidecar-show-stderr shows why"))
    loop 'tools/record
    `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
            :tool_use_id ,(efrit-use-id use) :include_data :json-false
-           :text ,(substring-no-properties (plist-get result :text))
-           :own_lines ,(efrit-tool-own-lines result) :status ,(plist-get result :status)
-           ,@(cl-loop for name in '(:message :lisp :todos :summary :gist :ending :said)
-                      when (plist-get result name)
-                      append (list name (plist-get result name))))
+           ,@(efrit-run-result-params result))
    (lambda (envelope) (efrit-run--finish-use loop use envelope))))
+
+(defun efrit-run-result-params (result)
+  "Return the params of `tools/record' for RESULT, a plist."
+  `(:text ,(substring-no-properties (plist-get result :text))
+          :own_lines ,(efrit-tool-own-lines result) :status ,(plist-get result :status)
+          ,@(cl-loop for name in '(:message :lisp :todos :summary :gist :ending :said)
+                     when (plist-get result name)
+                     append (list name (plist-get result name)))))
 
 (defun efrit-run--finish-use (loop use envelope)
   "Store ENVELOPE as the result of USE in LOOP; go on with the next use or turn."

@@ -83,6 +83,7 @@ Skip the connection if the sidecar's program is missing."
                   (efrit-doctor--curl)
                   (efrit-doctor--files)
                   executable)
+            (efrit-doctor--servers)
             (when (efrit-doctor-check-ok executable)
               (efrit-doctor--connection)))))
 
@@ -91,6 +92,21 @@ Skip the connection if the sidecar's program is missing."
   (let ((found (executable-find efrit-http-program)))
     (efrit-doctor--check (and found t) "curl" (or found "not found")
                          "install curl, or set `efrit-http-program'")))
+
+(defun efrit-doctor--servers ()
+  "Check that the programs of `efrit-mcp-servers' are there; return the findings."
+  (let ((missing (cl-loop for (name . server) in efrit-mcp-servers
+                          for program = (car (plist-get server :command))
+                          unless (and (stringp program)
+                                      (let ((exec-path (efrit-exec-path)))
+                                        (executable-find program)))
+                          collect (format "%s: %s not found" name program))))
+    (when efrit-mcp-servers
+      (list (efrit-doctor--check (null missing) "MCP servers"
+                                 (if missing
+                                     (string-join missing "; ")
+                                   (mapconcat #'car efrit-mcp-servers ", "))
+                                 "install it, or change `efrit-mcp-servers'")))))
 
 (defun efrit-doctor--files ()
   "Check that no other efrit hides files of this package; return the finding."
@@ -719,6 +735,7 @@ The header keeps `auth-source' from being searched for a key."
          (efrit-claude-model (eval (car (get 'efrit-claude-model 'standard-value)) t))
          (efrit-claude-max-tokens nil)
          (efrit-claude-betas nil)
+         (efrit-mcp-servers nil)
          (efrit-permission-rules nil))
      ,@body))
 

@@ -134,7 +134,15 @@ Unless USE has a plan, whose files are named, the line has what USE acts on."
   (or (efrit-use-question use)
       (if (efrit-show-main-argument use)
           (cadr (assoc (efrit-use-name use) efrit-show--questions))
-        (format "Use the tool %s for this?" (efrit-use-name use)))))
+        (format "Use the tool %s for this?"
+                (pcase (efrit-show--server-and-tool (efrit-use-name use))
+                  (`(,server ,tool) (format "%s of the MCP server %s" tool server))
+                  (_ (efrit-use-name use)))))))
+
+(defun efrit-show--server-and-tool (name)
+  "Return the MCP server and the tool that NAME names, or nil for another tool."
+  (when (string-match "\\`\\([^_].*?\\)__\\(.+\\)\\'" name)
+    (list (match-string 1 name) (match-string 2 name))))
 
 (defun efrit-show-main-argument (use)
   "Return the keyword of the argument that the question about USE is for, or nil."
@@ -293,7 +301,7 @@ compacts, the cost, and the model.  Where space is short, parts are left out."
          (cost (efrit-gauge--cost loop))
          (model (truncate-string-to-width (or (efrit-loop-option loop 'efrit-claude-model) "")
                                           efrit-gauge--model-width nil nil "…"))
-         (turn (format "turn %d" (efrit-loop-turn loop)))
+         (turn (if (> (efrit-loop-turn loop) 0) (format "turn %d" (efrit-loop-turn loop)) ""))
          (lines (mapcar (lambda (parts) (string-join (delete "" parts) " · "))
                         (list (list bar left cost model turn)
                               (list bar left cost model)
@@ -434,7 +442,8 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
     ("mem_stats" "Count memories")
     ("context_pack" "Pack memories" ("about %s" (quoted query)))
     ("sdd_context_check" "Check" ("the documents for %s" (quoted change_description)))
-    ("sdd_get_context" "Read the specification" stage))
+    ("sdd_get_context" "Read the specification" stage)
+    ("tool_help" "Look up" (or name "the MCP servers")))
   "Words of the lines of tools: lists of tool, verb, and parts.
 A part is the name of an argument; (quoted NAME); (or PART TEXT); (FORMAT
 PART), left out where PART is missing; or `lines', `paths' or `edited', see
@@ -549,8 +558,15 @@ Hidden characters are visible; no dot between blanks can be taken for ours."
     ;; Behind "Denied:" a command speaks for itself.
     (if (and (equal name "run_command") (eq (efrit-line-fate use) 'denied))
         ""
-      (propertize (or (cadr (assoc name efrit-line--words)) (efrit-line-quote name))
+      (propertize (or (cadr (assoc name efrit-line--words)) (efrit-line--tool-words name))
                   'face 'efrit-tool))))
+
+(defun efrit-line--tool-words (name)
+  "Return words for the tool NAME; that of an MCP server stands behind its server."
+  (efrit-line-quote
+   (pcase (efrit-show--server-and-tool name)
+     (`(,server ,tool) (concat server ": " (string-replace "_" " " tool)))
+     (_ name))))
 
 (defun efrit-line--object (use)
   "Return what USE acts on, on one line."

@@ -220,6 +220,40 @@ The arguments of such a program name other programs to run, or places to reach."
   :risky t
   :type '(repeat string) :risky t)
 
+(defcustom efrit-mcp-servers nil
+  "MCP servers whose tools sessions on this machine have.
+An alist from names to plists: `:command', a list of the program and its
+arguments; `:env', an alist of variables and values; and `:cwd', the folder, by
+default the root of the project.  A server gets no other variables of Emacs than
+HOME, LOGNAME, PATH, SHELL, TERM and USER.  Each call of a tool is asked about,
+unless a rule such as (\"files__read_file\" t allow) in `efrit-permission-rules'
+or an answer allows it."
+  :type '(alist :key-type (string :tag "Name")
+                :value-type (plist :options ((:command (repeat string))
+                                             (:env (alist :key-type string :value-type string))
+                                             (:cwd directory))))
+  :risky t)
+
+(defcustom efrit-mcp-project t
+  "Non-nil means ask about the MCP servers of a project's .mcp.json.
+With nil they are never started."
+  :type 'boolean :risky t)
+
+(defcustom efrit-mcp-hidden-tools nil
+  "Patterns of the tools of MCP servers that the model is not offered.
+The tool read of the server files has the name files__read, which the pattern
+files__* matches."
+  :type '(repeat string) :risky t)
+
+(defcustom efrit-mcp-short nil
+  "Non-nil means shorten the descriptions of MCP servers' tools.
+That saves tokens in each prompt; the model has a tool to see them whole."
+  :type 'boolean :risky t)
+
+(defcustom efrit-mcp-seconds 120
+  "Seconds that a call of an MCP server's tool may take."
+  :type 'number :risky t)
+
 (defcustom efrit-visit-most-bytes 5000000
   "Size in bytes of the largest file that a tool opens in Emacs."
   :type 'natnum :risky t)

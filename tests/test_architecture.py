@@ -31,7 +31,7 @@ DOCUMENT = ROOT / "docs" / "architecture.md"
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "cli": (
-        *("installer", "mcp_server"),
+        *("installer", "mcp_server", "gateway"),
         *("serve", "app", "settings", "memory", "budget", "storage.database"),
         *("storage.migrate", "storage.space", "wire.request", "wire.jsontext", "demo", "errors"),
         *("project.processes", "characters", "replay"),
@@ -42,14 +42,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "serve": ("app", "wire", "settings", "project.processes"),
     "app": (
         *("wire.method", "wire.request", "methods", "toolcalls", "conversation", "tools"),
+        "gateway",
         "changes.rows",
         *("sessions", "memory.store", "results", "settings", "project", "budget"),
         *("storage.database", "storage.owner", "errors"),
     ),
-    "mcp_server": ("app", "wire.call", "cancellation", "errors"),
+    "mcp_server": ("app", "gateway", "wire.call", "cancellation", "errors"),
+    "gateway": ("project.processes", "cancellation", "errors"),
     "apis": ("conversation.blocks", "conversation.prefix", "budget", "errors"),
     "methods": (
-        "apis",
+        *("apis", "gateway"),
         *("wire.method", "wire.jsontext", "toolcalls", "conversation", "tools", "sessions"),
         *("results", "memory", "settings", "project", "budget", "changes", "storage.database"),
         *("characters", "errors"),
@@ -57,7 +59,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "wire": ("cancellation", "errors"),
     "toolcalls": (
         *("conversation", "tools", "memory.store", "sessions", "results", "settings.model"),
-        *("project", "budget", "storage", "cancellation", "characters", "errors"),
+        *("gateway", "project", "budget", "storage", "cancellation", "characters", "errors"),
     ),
     "conversation": (
         *("tools.base", "sessions", "results", "budget", "storage", "characters", "errors"),
@@ -90,7 +92,7 @@ CATCHES_ALL: dict[str, str] = {
     "efrit_budget/wire/dispatch.py::_handler.handle": "the dispatcher: a defect becomes a reply",
     "efrit_budget/app.py::Application.call": "the dispatcher of calls from the command line",
     "efrit_budget/toolcalls/summary.py::summarize": "a compressor never costs a result",
-    "efrit_budget/mcp_server/child.py::ChildServer.keep_running": "another server's failure",
+    "efrit_budget/gateway/child.py::ChildServer.keep_running": "another server's failure",
     "efrit_budget/tools/registry.py::_load": "a person's own tool file may raise anything",
 }
 

@@ -10,7 +10,7 @@ from efrit_budget.cli.arguments import folder, number_in
 from efrit_budget.cli.output import complain
 
 if TYPE_CHECKING:
-    from efrit_budget.mcp_server.gateway import Gateway
+    from efrit_budget.gateway.gateway import Gateway
 
 NAME = "mcp"
 HELP = "Serve the tools over MCP, and put other MCP servers behind the same budget."
@@ -101,18 +101,18 @@ def _gateway(arguments: argparse.Namespace) -> "Gateway | None":
     if not arguments.others and arguments.servers is None:
         return None
     from efrit_budget.errors import EfritError
-    from efrit_budget.mcp_server.child import BEHIND
-    from efrit_budget.mcp_server.configuration import entries_in, entry_of
-    from efrit_budget.mcp_server.gateway import Gateway
-    from efrit_budget.mcp_server.offers import Choice
+    from efrit_budget.gateway.child import BEHIND
+    from efrit_budget.gateway.configuration import entry_of, read_servers
+    from efrit_budget.gateway.gateway import Gateway
+    from efrit_budget.gateway.offers import Choice
 
     if BEHIND in os.environ:
         raise EfritError("another gateway starts this one; take it out of the servers there")
     entries = [entry_of(text) for text in arguments.others]
     if arguments.servers is not None:
-        started, left_out = entries_in(arguments.servers, os.environ)
-        entries += started
-        for name in left_out:
+        servers = read_servers(arguments.servers)
+        entries += servers.entries(os.environ)
+        for name in servers.left_out:
             complain(f"{arguments.servers}: {name} is left out, since no command starts it")
     choice = Choice(arguments.allow, arguments.deny, arguments.short)
     return Gateway(entries, choice, arguments.timeout)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, fields
+from operator import itemgetter
 from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import Calibration
@@ -27,6 +28,9 @@ class Window:
     """The family of tokenizers in which the texts of the window are estimated."""
     client_system: str | None = None
     registered: str = "[]"
+    """The tools that the client registered, as JSON."""
+    served: str = "{}"
+    """The tools of other MCP servers, as JSON: members by server, each with `key` and `tools`."""
     tool_set: str | None = None
     system: str | None = None
     tools: str | None = None
@@ -56,6 +60,12 @@ class Window:
         """Return the tool schemas of the latest request."""
         tools: list[JsonObject] = json.loads(self.tools or "[]")
         return tools
+
+    def served_tools(self) -> list[JsonObject]:
+        """Return the tools of other MCP servers, sorted by name."""
+        servers: dict[str, JsonObject] = json.loads(self.served)
+        tools = [tool for server in servers.values() for tool in server["tools"]]
+        return sorted(tools, key=itemgetter("name"))
 
 
 CAME_BACK = 2

@@ -11,8 +11,8 @@ from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 from efrit_budget.app import Application
 from efrit_budget.errors import EfritError, JsonObject, SessionClosedError, SessionNotFoundError
-from efrit_budget.mcp_server.bodies import Recorded, own_failure, recorded
-from efrit_budget.mcp_server.gateway import Gateway
+from efrit_budget.gateway.bodies import Recorded, own_failure, recorded
+from efrit_budget.gateway.gateway import Gateway
 from efrit_budget.mcp_server.questions import Answer, answer_in, ask, can_ask, refusal
 from efrit_budget.mcp_server.replies import problem, reply_of
 from efrit_budget.mcp_server.sessions import ClientSessions

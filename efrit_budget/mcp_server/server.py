@@ -33,8 +33,8 @@ from mcp_types import (
 
 from efrit_budget import __version__
 from efrit_budget.app import Application
+from efrit_budget.gateway.gateway import Gateway
 from efrit_budget.mcp_server.calls import Reply, ToolCalls
-from efrit_budget.mcp_server.gateway import Gateway
 from efrit_budget.mcp_server.instructions import instructions_text
 from efrit_budget.mcp_server.prompts import CONTEXT_PACK, context_pack
 from efrit_budget.mcp_server.resources import Resources

@@ -6,9 +6,7 @@ from mcp_types import Tool, ToolAnnotations
 
 from efrit_budget.app import Application
 from efrit_budget.errors import JsonObject
-
-SESSION: JsonObject = {"type": "string"}
-"""The schema of `session`, an argument of every tool; the instructions explain it."""
+from efrit_budget.gateway.offers import SESSION
 
 
 def list_tools(application: Application) -> dict[str, Tool]:

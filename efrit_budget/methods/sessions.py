@@ -101,7 +101,7 @@ class SessionMethods:
         secret_files: Sequence[str],
         *,
         resumed: Callable[[Session], None],
-        ended: Callable[[str], None],
+        ended: Sequence[Callable[[str], None]],
     ) -> None:
         self._store = store
         self._conversation = conversation
@@ -182,7 +182,7 @@ class SessionMethods:
 
     def _close(self, params: SessionParams, _: Call) -> Json:
         session = self._store.close(params.session_id)
-        self._ended(session.id)
+        self._end(session.id)
         return session.summary()
 
     def _rename(self, params: RenameParams, _: Call) -> Json:
@@ -192,15 +192,20 @@ class SessionMethods:
 
     def _delete(self, params: SessionParams, _: Call) -> Json:
         self._store.delete(params.session_id)
-        self._ended(params.session_id)
+        self._end(params.session_id)
         self._retention.tidy()
         return {"session_id": params.session_id, "deleted": True}
 
     def _purge(self, params: SessionParams, _: Call) -> Json:
         session = self._store.purge(params.session_id)
-        self._ended(session.id)
+        self._end(session.id)
         self._retention.tidy()
         return session.summary()
+
+    def _end(self, session_id: str) -> None:
+        """Have all that was kept for a session be forgotten or stopped."""
+        for end in self._ended:
+            end(session_id)
 
     def _shown(self, session: Session) -> dict[str, Json]:
         return {**session.summary(), "budget": self._conversation.budget(session)}

@@ -58,21 +58,29 @@ class Offers:
         return [Method("tools/register", RegisterParams, self._register, Lane.WRITING)]
 
     def of(self, session: Session) -> list[Offer]:
-        """Return the session's tools: the sidecar's, then the client's, each sorted by name."""
+        """Return the session's tools: the sidecar's, those of other MCP servers, the client's.
+
+        Each part is sorted by name. A tool of a server whose name another one has is left out.
+        """
+        window = self._window(session)
+        registered = json.loads(window.registered)
+        taken = self._own_names.union(session.denied, (tool["name"] for tool in registered))
         ours = [offer for offer in self._own if offer.name not in session.denied]
+        served = [tool for tool in window.served_tools() if tool["name"] not in taken]
         theirs = [
             Offer(tool["name"], tool["description"], tool["input_schema"])
-            for tool in json.loads(self._window(session).registered)
+            for tool in (*served, *registered)
         ]
         return [*ours, *theirs]
 
     def misfits(self, session: Session, content: list[JsonObject]) -> list[JsonObject]:
-        """Return the uses of tools that are not there, and of client tools with invalid input.
+        """Return the uses of tools that are not there, and of others' tools with invalid input.
 
         Each has its problem.
         """
         window = self._window(session)
-        schemas = {tool["name"]: tool["input_schema"] for tool in json.loads(window.registered)}
+        others = (*window.served_tools(), *json.loads(window.registered))
+        schemas = {tool["name"]: tool["input_schema"] for tool in others}
         found: list[JsonObject] = []
         for block in content:
             if block["type"] != "tool_use" or block["name"] in self._own_names:

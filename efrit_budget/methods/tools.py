@@ -1,7 +1,6 @@
 """The `tools/*` methods."""
 
 from base64 import b64decode
-from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,9 +11,8 @@ from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import parse_object
 from efrit_budget.methods.params import SessionParams, ToolUseId, ToolUseParams
-from efrit_budget.results.body import Body
-from efrit_budget.results.marks import own_and_found, quote_with_items
 from efrit_budget.toolcalls.entry_draft import Produced
+from efrit_budget.toolcalls.recorded import recorded_body
 from efrit_budget.toolcalls.runner import Control, ToolRunner
 from efrit_budget.toolcalls.summary import summarize_recorded
 from efrit_budget.tools.base import Outcome, Status
@@ -105,14 +103,18 @@ class ToolMethods:
         if params.arguments_json is not None:
             arguments = parse_object("arguments_json", params.arguments_json)
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
-        body = _body(params)
-        outcome = Outcome(status=Status(params.status), message=params.message, body=body)
+        if params.items and params.own_lines:
+            raise field_error("items", "cannot be given beside own_lines")
+        body = recorded_body(params.text, params.own_lines, params.items, params.noun, params.data)
+        images = [_decoded(index, image) for index, image in enumerate(params.images)]
+        outcome = Outcome(
+            status=Status(params.status), message=params.message, body=body, images=images
+        )
         summary = summarize_recorded(params.summary, outcome)
         produced = Produced(
             outcome, summary, params.lisp, params.todos, one_line_each(params.gist), params.ending
         )
-        images = [_decoded(index, image) for index, image in enumerate(params.images)]
-        return self._runner.record(call, produced, images, with_data=params.include_data)
+        return self._runner.record(call, produced, with_data=params.include_data)
 
     def _stop(self, params: ToolUseParams, _: Call) -> Json:
         return {
@@ -120,18 +122,6 @@ class ToolMethods:
             "tool_use_id": params.tool_use_id,
             "stopped": self._runner.running.stop(params.session_id, params.tool_use_id),
         }
-
-
-def _body(params: RecordParams) -> Body:
-    """Return the body of a result from the client; raise if its items do not fit the text."""
-    if not params.items:
-        return Body(own_and_found(params.text, params.own_lines), data=params.data)
-    if params.own_lines:
-        raise field_error("items", "cannot be given beside own_lines")
-    if any(first >= second for first, second in pairwise([*params.items, len(params.text)])):
-        raise field_error("items", "must be offsets in the text, each above the one before")
-    text, items = quote_with_items(params.text, params.items)
-    return Body(text, params.noun, items, data=params.data)
 
 
 def _decoded(index: int, image: str) -> bytes:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import Json, JsonObject, invalid_params
 from efrit_budget.project.search.ripgrep import NoRipgrepError
+from efrit_budget.toolcalls.served import ServerTool
 from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, Discreet, Outcome, Tool, failure
 from efrit_budget.tools.registry import Registry, schema
 
@@ -24,6 +25,8 @@ def parse(tool: Tool, call: ToolCall, offered: str | None) -> Arguments | Outcom
     With a continuation token, other arguments are neither needed nor validated.
     """
     values = dict(call.arguments)
+    if isinstance(tool, ServerTool):
+        return tool.parse(values)
     counted = None if tool.hint is None else tool.hint.parameter
     if offered is not None and counted is not None and counted not in values:
         found = next((one for one in json.loads(offered) if one["name"] == tool.name), None)

@@ -1,7 +1,6 @@
 """Put images that the client recorded into a result."""
 
 import io
-from collections.abc import Sequence
 from dataclasses import replace
 
 from efrit_budget.project.images import ImageError, PreparedImage, prepare
@@ -15,11 +14,12 @@ LEAST_TOKENS = 10
 """The tokens below which an image would show nothing."""
 
 
-def with_images(produced: Produced, images: Sequence[bytes], allowance: int) -> Produced:
-    """Return what a call produced with its images, which share the allowance with the text.
+def with_images(produced: Produced, allowance: int) -> Produced:
+    """Return what a call produced with its images prepared; they share the allowance with the text.
 
     A line for each image stands before the text; it says why, if the image cannot be shown.
     """
+    images = produced.outcome.images
     if not images:
         return produced
     share = (allowance - allowance // TEXT_SHARE) // len(images)

@@ -1,6 +1,6 @@
 """Run tool calls, and record those that ran in the client."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from efrit_budget.toolcalls.interrupted import (
 )
 from efrit_budget.toolcalls.keep import ResultKeeper
 from efrit_budget.toolcalls.running import RunningCalls
+from efrit_budget.toolcalls.served import SessionTools
 from efrit_budget.toolcalls.summary import summarize
 from efrit_budget.tools.base import (
     Arguments,
@@ -46,7 +47,6 @@ from efrit_budget.tools.base import (
     ToolContext,
     failure,
 )
-from efrit_budget.tools.registry import Registry
 
 WAIT_SECONDS = 0.05
 
@@ -89,7 +89,7 @@ class ToolRunner:
         self,
         database: Database,
         model_named: Callable[[str], Model],
-        registry: Registry,
+        tools: SessionTools,
         sessions: SessionStore,
         projects: SessionProjects,
         facilities: Facilities,
@@ -97,7 +97,7 @@ class ToolRunner:
         running: RunningCalls,
     ) -> None:
         self._database = database
-        self._registry = registry
+        self._tools = tools
         self._sessions = sessions
         self._projects = projects
         self._facilities = facilities
@@ -111,7 +111,7 @@ class ToolRunner:
         try:
             with self._database.reading():
                 session = self._sessions.get_open(call.session_id)
-                tool = self._registry.named(call.tool)
+                tool = self._tools.named(session.id, call.tool)
                 if call.tool in session.denied:
                     denied = f"the settings of {session.root} deny {call.tool}"
                     raise ToolNotFoundError(denied, data={"name": call.tool})
@@ -125,17 +125,15 @@ class ToolRunner:
         finally:
             self.running.depart(call, control.cancellation)
 
-    def record(
-        self, call: ToolCall, produced: Produced, images: Sequence[bytes] = (), *, with_data: bool
-    ) -> JsonObject:
-        """Return the envelope of a call that ran in the client, whose result may have images."""
+    def record(self, call: ToolCall, produced: Produced, *, with_data: bool) -> JsonObject:
+        """Return the envelope of a call that ran in the client."""
         with self._database.reading():
             session = self._sessions.get_open(call.session_id)
             envelope = self._keeper.find(call, with_data=with_data)
         if envelope is not None:
             return envelope
         with self._reservations.reserve(session, call) as allowance:
-            produced = with_images(produced, images, filled(allowance.tokens))
+            produced = with_images(produced, filled(allowance.tokens))
             return self._keeper.keep(session, call, produced, allowance, with_data=with_data)
 
     def _run(self, run: _Run) -> JsonObject:
@@ -191,7 +189,7 @@ class ToolRunner:
         continuation = self._keeper.continuation(session_id, place)
         if continuation is None:
             return Outcome(stored=Stored(place.number, place.offset))
-        tool = self._registry.resumable(continuation.tool)
+        tool = self._tools.resumable(continuation.tool)
         return tool.resume(continuation.more, self._context(run))
 
     def _wait_for_end(self, run: _Run) -> JsonObject:
@@ -211,6 +209,7 @@ class ToolRunner:
         is_stopped = outcome.status is Status.ERROR and run.control.cancellation.cancelled
         ending = "stopped" if is_stopped else None
         produced = Produced(outcome, summary, gist=outcome.gist, ending=ending)
+        produced = with_images(produced, filled(run.allowance.tokens))
         keep, control = self._keeper.keep, run.control
         kept = (run.session, run.call, produced, run.allowance)
         if not retries:

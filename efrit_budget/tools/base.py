@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -145,6 +145,8 @@ class Outcome:
     """Lines that the model gets with the first page, but that are not stored in the body."""
     budget_line: Callable[[int], str] | None = None
     """Returns the line on an answer cut to `max_tokens`, from the tokens of the delivered text."""
+    images: Sequence[bytes] = ()
+    """Images that belong to the result, and share the allowance with its text."""
     gist: str | None = None
     """What came of the call in a few words for the person: "exit 2"; None: the items counted."""
 
@@ -190,8 +192,8 @@ class Hint:
 class Tool(ABC):
     """A tool of the catalog: one file with one instance named `TOOL`."""
 
-    name: ClassVar[str]
-    description: ClassVar[str]
+    name: str
+    description: str
     arguments: ClassVar[type[Arguments]] = Arguments
     policy: ClassVar[Policy] = Policy.ALLOW
     has_effects: ClassVar[bool] = False

@@ -44,6 +44,10 @@ class Registry:
             raise ToolNotFoundError(f"no tool {name!r}; there are: {known}", data={"name": name})
         return self._tools[name]
 
+    def __contains__(self, name: str) -> bool:
+        """Return whether there is a tool with this name."""
+        return name in self._tools
+
     def resumable(self, name: str) -> Resumable:
         """Return the tool with this name; raise if it cannot continue its results."""
         tool: object = self.named(name)

@@ -38,7 +38,8 @@ def input_problem(schema: JsonObject, given: JsonObject) -> str | None:
     own = {
         name: value
         for name, value in given.items()
-        if name not in EVERYWHERE and not (value is None and name not in required)
+        if (name not in EVERYWHERE or name in properties)
+        and not (value is None and name not in required)
     }
     unknown = sorted(own.keys() - properties.keys())
     if unknown and schema.get("additionalProperties") is None:

@@ -308,15 +308,15 @@ POLICY is the tool's own, by default `ask'."
    (let* ((inhibit-message t)
           (loop (efrit-loop-make "one" "/src/one/"))
           (use (efrit-use-create :name "read_file" :arguments "{\"path\":\"a\"}")))
-     (should (eq 'allow (efrit-run--decide loop use)))
+     (should (eq 'allow (efrit-run-decide loop use)))
      (with-temp-file efrit-permissions-file
        (insert "((\"/src/one\" (\"run\" t"))
-     (should (eq 'ask (efrit-run--decide loop use)))
+     (should (eq 'ask (efrit-run-decide loop use)))
      (should-error (efrit-permissions-remember "/src/one" '("run" (all) allow))
                    :type 'user-error)
      (delete-file efrit-permissions-file)
      (setf (efrit-loop-rules loop) '(("read_file" "\\(" deny)))
-     (should (eq 'ask (efrit-run--decide loop use))))))
+     (should (eq 'ask (efrit-run-decide loop use))))))
 
 ;;; In a loop
 

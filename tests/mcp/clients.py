@@ -15,9 +15,9 @@ from mcp.client._memory import InMemoryTransport
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
 from efrit_budget.app import Application
-from efrit_budget.mcp_server.configuration import ServerEntry, entry_of
-from efrit_budget.mcp_server.gateway import Gateway
-from efrit_budget.mcp_server.offers import Choice
+from efrit_budget.gateway.configuration import ServerEntry, entry_of
+from efrit_budget.gateway.gateway import Gateway
+from efrit_budget.gateway.offers import Choice
 from efrit_budget.mcp_server.server import McpServer, Options
 from tests.mcp import fake_server
 

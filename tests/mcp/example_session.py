@@ -24,8 +24,8 @@ from mcp_types import Tool
 
 from efrit_budget.app import open_application
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.mcp_server.configuration import entry_of
-from efrit_budget.mcp_server.offers import Choice
+from efrit_budget.gateway.configuration import entry_of
+from efrit_budget.gateway.offers import Choice
 from efrit_budget.settings.load import load
 from tests.emacs.batch import ROOT
 from tests.mcp.clients import MODERN, TIMEOUT, behind, converse, text_of

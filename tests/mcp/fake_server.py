@@ -1,6 +1,8 @@
 """A small MCP server without the SDK, whose tools reply in many forms.
 
-`python fake_server.py [FILE]` adds a line to FILE at each start and each cancelled request.
+`python fake_server.py [FILE]` adds a line to FILE at each start and each cancelled request, and
+writes its process id to the file that the variable PID_FILE names. With the variable STUBBORN it
+does not end with its input.
 """
 
 from __future__ import annotations
@@ -77,6 +79,7 @@ def die() -> dict[str, Any]:
 
 def wait(seconds: float) -> dict[str, Any]:
     """Reply after some time."""
+    note("waits")
     time.sleep(seconds)
     return text("waited")
 
@@ -159,6 +162,8 @@ def answer(request: dict[str, Any]) -> None:
 def main() -> None:
     """Answer requests, each in a thread, until the input ends; print a banner first."""
     note("started")
+    if "PID_FILE" in os.environ:
+        Path(os.environ["PID_FILE"]).write_text(str(os.getpid()), encoding="utf-8")
     print("This is no message.", flush=True)
     for line in sys.stdin:
         request = json.loads(line)
@@ -166,6 +171,7 @@ def main() -> None:
             threading.Thread(target=answer, args=[request], daemon=True).start()
         elif request["method"] == "notifications/cancelled":
             note("cancelled")
+    time.sleep(600 if "STUBBORN" in os.environ else 0)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from efrit_budget.mcp_server.child import BEHIND
-from efrit_budget.mcp_server.configuration import (
+from efrit_budget.gateway.child import BEHIND
+from efrit_budget.gateway.configuration import (
     ConfigurationError,
     ServerEntry,
     check_names,
-    entries_in,
     entry_of,
+    read_servers,
 )
 from tests.cli.command import efrit
 from tests.mcp import fake_server
@@ -65,11 +65,12 @@ def test_a_file_names_servers_and_the_variables_they_get(tmp_path: Path) -> None
         "type": "stdio",
     }
     file = write(tmp_path, {"github": server, "far": {"type": "http", "url": "https://x.test"}})
-    entries, left_out = entries_in(file, {"TOOLS": "/opt", "GITHUB_TOKEN": "t0"})
+    found = read_servers(file)
+    entries = found.entries({"TOOLS": "/opt", "GITHUB_TOKEN": "t0"})
     assert entries == [
         ServerEntry("github", "/opt/server", ["--level", "info"], {"TOKEN": "t0"}, "/srv/app")
     ]
-    assert left_out == ["far"]
+    assert found.left_out == ["far"]
 
 
 @pytest.mark.parametrize(
@@ -86,12 +87,12 @@ def test_a_file_that_is_wrong_is_refused(tmp_path: Path, content: str, problem: 
     file = tmp_path / ".mcp.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(ConfigurationError, match=problem):
-        entries_in(file, {})
+        read_servers(file).entries({})
 
 
 def test_a_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
-        entries_in(tmp_path / "nosuch.json", {})
+        read_servers(tmp_path / "nosuch.json")
 
 
 def test_two_servers_of_one_name_are_refused() -> None:

@@ -19,11 +19,11 @@ from mcp_types import (
     Tool,
 )
 
-from efrit_budget.mcp_server.bodies import recorded
-from efrit_budget.mcp_server.child import ChildServer
-from efrit_budget.mcp_server.configuration import entry_of
-from efrit_budget.mcp_server.json_items import item_offsets
-from efrit_budget.mcp_server.offers import Choice, first_sentence, offered_name, short_schema
+from efrit_budget.gateway.bodies import recorded
+from efrit_budget.gateway.child import ChildServer
+from efrit_budget.gateway.configuration import entry_of
+from efrit_budget.gateway.json_items import item_offsets
+from efrit_budget.gateway.offers import Choice, first_sentence, offered_name, short_schema
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -11,7 +11,7 @@ from mcp.client import Client
 from mcp_types import CallToolResult, ImageContent
 
 from efrit_budget.app import Application
-from efrit_budget.mcp_server.offers import Choice
+from efrit_budget.gateway.offers import Choice
 from efrit_budget.mcp_server.server import McpServer, Options
 from tests.mcp import fake_server
 from tests.mcp.clients import (

@@ -12,9 +12,10 @@ import pytest
 from mcp.client import Client
 
 from efrit_budget.app import Application
-from efrit_budget.mcp_server.child import BEHIND
-from efrit_budget.mcp_server.configuration import entry_of
+from efrit_budget.gateway.child import BEHIND
+from efrit_budget.gateway.configuration import entry_of
 from efrit_budget.mcp_server.server import McpServer
+from efrit_budget.project.processes.strays import MARK
 from tests.mcp.clients import MODERN, behind, converse, fake_entry, text_of, without_footer
 
 
@@ -125,7 +126,7 @@ def test_a_server_gets_no_key_of_ours(server: McpServer, monkeypatch: pytest.Mon
 
     async def scenario(client: Client) -> None:
         variables = json.loads(without_footer(text_of(await client.call_tool("fake__environment"))))
-        ours = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE", BEHIND}
+        ours = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE", BEHIND, MARK}
         assert variables.keys() <= ours
 
     converse(server, MODERN, scenario)

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from efrit_budget.app import Application
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.mcp_server.configuration import ServerEntry
+from efrit_budget.gateway.configuration import ServerEntry
 from tests.mcp import example_session, fake_server
 from tests.mcp.clients import MODERN, TIMEOUT, behind, converse, delivered, fact, text_of
 from tests.servers.processes import environment_of

@@ -44,6 +44,16 @@ def check_packages() -> Iterator[Check]:
     for requirement in requirements:
         if ";" not in requirement:
             yield _check_package(requirement)
+        elif requirement.endswith('extra == "mcp"'):
+            yield _optional(_check_package(requirement.partition(";")[0]))
+
+
+def _optional(check: Check) -> Check:
+    """Return the check of the package `mcp`, which is no problem where it is not installed."""
+    if check.ok:
+        return check
+    needed = "only MCP servers and the command mcp need it"
+    return Check(check.name, f"{check.found}; {needed}: {check.fix}")
 
 
 def _check_package(requirement: str) -> Check:

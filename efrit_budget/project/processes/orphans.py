@@ -43,6 +43,11 @@ class _Guard:
             self._leaders.add(leader)
             self._tell(f"+ {leader}\n")
 
+    def watch(self) -> None:
+        """Have processes with a mark killed if this process ends, also if no group is guarded."""
+        with self._lock:
+            self._tell("")
+
     def release(self, leader: int) -> None:
         """Stop guarding the process group of `leader`."""
         with self._lock:
@@ -93,4 +98,5 @@ class _Guard:
 _guard = _Guard()
 guards = _guard.guards
 guard = _guard.guard
+watch = _guard.watch
 release = _guard.release

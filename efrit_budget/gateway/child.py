@@ -23,7 +23,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from efrit_budget.errors import EfritError, JsonObject
-from efrit_budget.mcp_server.configuration import ServerEntry
+from efrit_budget.gateway.configuration import ServerEntry
+from efrit_budget.project.processes import orphans, strays
 
 log = logging.getLogger(__name__)
 
@@ -147,10 +148,11 @@ class ChildServer:
 
     async def _run(self) -> None:
         """Run the server until it ends; raise if it does not start in time."""
+        orphans.watch()  # a server that does not end with its input ends with this process
         parameters = StdioServerParameters(
             command=self._entry.command,
             args=list(self._entry.args),
-            env={**self._entry.env, BEHIND: "1"},
+            env={**self._entry.env, BEHIND: "1", strays.MARK: strays.new_origin().mark},
             cwd=self._entry.cwd,
         )
         ended = anyio.Event()

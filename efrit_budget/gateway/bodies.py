@@ -18,7 +18,7 @@ from mcp_types import (
 )
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.mcp_server.json_items import item_offsets
+from efrit_budget.gateway.json_items import item_offsets
 
 BASE64_SHARE = 3 / 4
 """The bytes of a character of Base64."""

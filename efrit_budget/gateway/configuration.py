@@ -1,11 +1,12 @@
 """The other servers that the person names, on the command line or in a `.mcp.json`."""
 
+import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +15,8 @@ from efrit_budget.errors import EfritError, invalid_params
 SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 """Matches `${NAME}` and `${NAME:-default}`."""
+MOST_BYTES = 2**20
+"""The bytes of a `.mcp.json` that are read."""
 
 
 class ConfigurationError(EfritError):
@@ -34,18 +37,54 @@ class ServerEntry:
 class _Entry(BaseModel):
     """A member of `mcpServers`; what other clients have there besides is ignored."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     command: str = ""
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
     cwd: str | None = None
 
+    def texts(self) -> Iterator[str]:
+        """Yield the texts in which variables of the environment are put in."""
+        yield from (self.command, *self.args, *self.env.values(), self.cwd or "")
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+
+class _Content(BaseModel):
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     mcpServers: dict[str, _Entry]  # noqa: N815  the name in the file
+
+
+@dataclass(frozen=True)
+class ServersFile:
+    """A `.mcp.json` as it was read."""
+
+    file: Path
+    digest: str
+    """The SHA-256 of its content, in hexadecimal."""
+    servers: Mapping[str, _Entry]
+    left_out: Sequence[str]
+    """The names of the servers that no command starts."""
+
+    def entries(self, environment: Mapping[str, str]) -> list[ServerEntry]:
+        """Return the servers with variables of the environment put in; raise if one is not set."""
+        return [_read_entry(self.file, *named, environment) for named in self.servers.items()]
+
+    def variables(self) -> list[str]:
+        """Return the names of the variables that the file names, sorted."""
+        texts = (text for entry in self.servers.values() for text in entry.texts())
+        return sorted({match[1] for text in texts for match in VARIABLE.finditer(text)})
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return each server's name and how it is started, as the file has it."""
+        return [(name, _started_by(entry)) for name, entry in self.servers.items()]
+
+
+def _started_by(entry: _Entry) -> str:
+    """Return the command of a server as a shell would take it, with variables and folder."""
+    folder = [] if entry.cwd is None else ["cd", shlex.quote(entry.cwd), "&&"]
+    variables = [f"{name}={shlex.quote(value)}" for name, value in entry.env.items()]
+    return " ".join([*folder, *variables, shlex.join([entry.command, *entry.args])])
 
 
 def entry_of(text: str) -> ServerEntry:
@@ -57,23 +96,27 @@ def entry_of(text: str) -> ServerEntry:
         raise ConfigurationError(f"{text}: {error}") from error
     if not equals or not words:
         raise ConfigurationError(f"{text!r} is not NAME=COMMAND, such as files='npx -y server'")
-    return ServerEntry(_checked_name(name), words[0], words[1:])
+    return ServerEntry(check_name(name), words[0], words[1:])
 
 
-def entries_in(file: Path, environment: Mapping[str, str]) -> tuple[list[ServerEntry], list[str]]:
-    """Return the servers of a `.mcp.json`, and the names of those that no command starts.
-
-    Variables of the environment are put in where the file names them.
-    """
+def read_servers(file: Path) -> ServersFile:
+    """Return the servers of a `.mcp.json`; raise if it cannot be read or has another form."""
     try:
-        found = _File.model_validate_json(file.read_bytes())
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise ConfigurationError(f"{file} is no file")
+        with file.open("rb") as opened:
+            content = opened.read(MOST_BYTES)
+        found = _Content.model_validate_json(content)
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from error
     except ValidationError as error:
         raise ConfigurationError(f"{file}: {invalid_params(error.errors()).message}") from error
-    started = {name: entry for name, entry in found.mcpServers.items() if entry.command}
-    entries = [_read_entry(file, *named, environment) for named in started.items()]
-    return entries, [name for name in found.mcpServers if name not in started]
+    servers = found.mcpServers
+    started = {
+        check_name(name, f"{file}: "): each for name, each in servers.items() if each.command
+    }
+    left_out = [name for name in servers if name not in started]
+    return ServersFile(file, hashlib.sha256(content).hexdigest(), started, left_out)
 
 
 def check_names(entries: Sequence[ServerEntry]) -> None:
@@ -97,7 +140,7 @@ def _read_entry(
         return VARIABLE.sub(put_in, text)
 
     return ServerEntry(
-        _checked_name(name),
+        name,
         filled_in(entry.command),
         [filled_in(argument) for argument in entry.args],
         {key: filled_in(value) for key, value in entry.env.items()},
@@ -105,9 +148,10 @@ def _read_entry(
     )
 
 
-def _checked_name(name: Any) -> str:
+def check_name(name: str, where: str = "") -> str:
+    """Return the name of a server; raise if it cannot be one, with `where` before the problem."""
     if not SERVER_NAME.fullmatch(name):
         raise ConfigurationError(
-            f"{name!r} is no name for a server: up to 32 letters, digits, - and _ can be"
+            f"{where}{name!r} is no name for a server: up to 32 letters, digits, - and _ can be"
         )
-    return str(name)
+    return name

@@ -9,23 +9,14 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import CallToolResult, Tool, ToolAnnotations
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.mcp_server.bodies import Recorded, own_failure
-from efrit_budget.mcp_server.child import ChildError, ChildServer
-from efrit_budget.mcp_server.configuration import ServerEntry, check_names
-from efrit_budget.mcp_server.offers import ADDED, Choice, Offer, properties_of
+from efrit_budget.gateway.bodies import Recorded, own_failure
+from efrit_budget.gateway.child import ChildError, ChildServer
+from efrit_budget.gateway.configuration import ServerEntry, check_names
+from efrit_budget.gateway.offers import Choice, Offer, properties_of
 
 HELP = "tool_help"
 LIST_SECONDS = 25
 """How long the list of tools waits for servers; Claude Code gives a server 30 seconds to start."""
-TOOL_HELP = Tool(
-    name=HELP,
-    description=(
-        "Show a tool's whole description and schema by its name; without a name, the servers "
-        "behind this one, with their instructions."
-    ),
-    input_schema={"type": "object", "properties": {"name": {"type": "string"}, **ADDED}},
-    annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
-)
 
 
 class Gateway:
@@ -54,7 +45,21 @@ class Gateway:
         The list is the same as long as the process lives.
         """
         offers = await self._all_offers()
-        return {name: offer.offered for name, offer in offers.items()} | {HELP: TOOL_HELP}
+        listed = {name: offer.offered for name, offer in offers.items()}
+        return listed | {HELP: help_tool(self._choice.added)}
+
+    async def tools_by_server(self) -> dict[str, list[Tool]]:
+        """Return the offered tools of each server; servers that listed none are asked anew."""
+        async with self._listing:
+            self._offers = None
+        listed: dict[str, list[Tool]] = {child.name: [] for child in self._children}
+        for offer in (await self._all_offers()).values():
+            listed[offer.child.name].append(offer.offered)
+        return listed
+
+    def states(self) -> dict[str, str]:
+        """Return the state of each server in words, by its name."""
+        return {child.name: child.state for child in self._children}
 
     async def call(
         self, name: str, arguments: JsonObject, report: ProgressFnT | None
@@ -63,7 +68,9 @@ class Gateway:
         offers = await self._all_offers()
         if name == HELP:
             return self._help(offers, arguments.get("name"))
-        offer = offers[name]
+        offer = offers.get(name)
+        if offer is None:
+            return own_failure(f"{name} is not offered by its server now; tool_help shows why")
         try:
             given = offer.arguments_for_child(arguments)
             return await offer.child.call(offer.tool.name, given, report)
@@ -119,3 +126,16 @@ def _add(offers: dict[str, Offer], added: Iterable[Offer]) -> None:
     """Add offers by name; one whose name is taken is left out, as calls could not reach both."""
     for offer in added:
         offers.setdefault(offer.offered.name, offer)
+
+
+def help_tool(added: JsonObject) -> Tool:
+    """Return the tool that shows whole descriptions, and the servers; it takes `added`, too."""
+    return Tool(
+        name=HELP,
+        description=(
+            "Show a tool's whole description and schema by its name; without a name, the servers "
+            "behind this one, with their instructions."
+        ),
+        input_schema={"type": "object", "properties": {"name": {"type": "string"}, **added}},
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    )

@@ -2,20 +2,21 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from mcp_types import Tool
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.mcp_server.child import ChildServer
-from efrit_budget.mcp_server.tools import SESSION
+from efrit_budget.gateway.child import ChildServer
 
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST_NAME = 64
 MAX_TOKENS: JsonObject = {"type": "integer"}
+SESSION: JsonObject = {"type": "string"}
+"""The schema of `session`, an argument of every tool over MCP; the instructions explain it."""
 ADDED = {"max_tokens": MAX_TOKENS, "session": SESSION}
-"""The arguments that we add to each tool that has none of these names."""
+"""The arguments that tools take over MCP besides their own."""
 FIRST_SENTENCE = re.compile(r"\s*(.+?)(?:[.!?](?=\s)|\n|$)", re.DOTALL)
 LONGEST_SENTENCE = 160
 LEFT_OUT = {"description", "title", "examples", "example", "default", "$schema", "$comment"}
@@ -49,6 +50,8 @@ class Choice:
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
     short: bool = False
+    added: JsonObject = field(default_factory=lambda: ADDED)
+    """The arguments that each tool takes besides its own, unless it has one of the same name."""
 
     def offers(self, child: ChildServer, tools: Iterable[Tool]) -> list[Offer]:
         """Return the tools of a server that are offered."""
@@ -67,7 +70,7 @@ class Choice:
         schema = tool.input_schema
         if self.short:
             description, schema = first_sentence(description), short_schema(schema)
-        properties = {**ADDED, **properties_of(schema)}
+        properties = {**self.added, **properties_of(schema)}
         return Tool(
             name=name,
             description=description,
