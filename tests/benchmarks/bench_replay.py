@@ -29,17 +29,6 @@ LONG = 100_000
 """The tokens that a long session passes without management."""
 EVERY, PAUSE, STEP = 20, 600.0, 20.0
 """The turns between two pauses, the seconds of a pause, and those of a turn."""
-CHOICES = (
-    (0.0, 0.1, 3),
-    (0.1, 0.1, 3),
-    (0.2, 0.1, 3),
-    (0.25, 0.1, 3),
-    (0.3, 0.1, 3),
-    (0.25, 0.15, 5),
-    (0.25, 0.3, 5),
-    (0.25, 0.9, 20),
-)
-"""The shares of the index, the low-water marks and the recent turns of the frontier."""
 
 
 def run() -> Iterator[Row]:
@@ -59,7 +48,6 @@ def run() -> Iterator[Row]:
             f"{max(seconds / len(one.played) for one, seconds in found) * 1000:.1f} ms a turn",
             bar="≤ 20 ms",
         )
-        yield from _frontier_rows(workers, paths)
         with_cold = list(workers.map(paused, paths))
         without = list(workers.map(paused_without_cold, paths))
         yield _row(
@@ -97,7 +85,7 @@ def _by_name(one: Replay) -> dict[str, Account]:
     return {account.name: account for account in one.accounts}
 
 
-def _ratios(replays: Sequence[Replay], name: str, *, long: bool = False) -> list[float]:
+def price_ratios(replays: Sequence[Replay], name: str, *, long: bool = False) -> list[float]:
     """Return our price of prompts beside that of another way, for all or the long sessions."""
     found = [_by_name(one) for one in replays]
     return [
@@ -113,18 +101,18 @@ def _row(name: str, value: float, bar: float, shown: str = "{:.3f}", *, least: b
 
 
 def _price_rows(model: str, bar: float, replays: Sequence[Replay]) -> Iterator[Row]:
-    long = _ratios(replays, "unmanaged", long=True)
+    long = price_ratios(replays, "unmanaged", long=True)
     largest = max(one.accounts[0].largest / one.limit for one in replays)
     yield _row(f"{model}: largest prompt beside the limit, estimated", largest, 1.01)
     yield _row(
         f"… price of the prompts beside unmanaged, {len(long)} long sessions", mean(long), bar
     )
-    yield _row("… beside the API's clearing", mean(_ratios(replays, "API clearing")), 0.85)
-    yield _row("… the same, worst session", max(_ratios(replays, "API clearing")), 1.0)
-    yield _row("… beside the clairvoyant", mean(_ratios(replays, "clairvoyant")), 1.15)
-    yield Row("… the same, nearest session", f"{min(_ratios(replays, 'clairvoyant')):.3f}")
+    yield _row("… beside the API's clearing", mean(price_ratios(replays, "API clearing")), 0.85)
+    yield _row("… the same, worst session", max(price_ratios(replays, "API clearing")), 1.0)
+    yield _row("… beside the clairvoyant", mean(price_ratios(replays, "clairvoyant")), 1.15)
+    yield Row("… the same, nearest session", f"{min(price_ratios(replays, 'clairvoyant')):.3f}")
     for name in ("summary", "drop oldest"):
-        yield Row(f"… beside {name}", f"{mean(_ratios(replays, name)):.3f}")
+        yield Row(f"… beside {name}", f"{mean(price_ratios(replays, name)):.3f}")
 
 
 def _fact_rows(model: str, replays: Sequence[Replay]) -> Iterator[Row]:
@@ -141,21 +129,13 @@ def _fact_rows(model: str, replays: Sequence[Replay]) -> Iterator[Row]:
     yield _row(f"… {repeats} repeated calls, in view", seen / repeats, 0.95, "{:.1%}", least=True)
 
 
+def fact_shares(replays: Sequence[Replay]) -> list[float]:
+    """Return the share of the needed facts that each session had in view."""
+    return [_share(one.accounts[0]) for one in replays]
+
+
 def _share(account: Account) -> float:
     return account.facts_in_view / account.facts if account.facts else 1.0
-
-
-def _frontier_rows(workers: ProcessPoolExecutor, paths: Sequence[Path]) -> Iterator[Row]:
-    for index, low_water, recent in CHOICES:
-        limits = {"index_share": index, "low_water": low_water, "recent_turns": recent}
-        found = workers.map(measured, paths, [TENTH] * len(paths), [limits] * len(paths))
-        replays = [one for one, _ in found]
-        shares = [_share(one.accounts[0]) for one in replays]
-        yield Row(
-            f"frontier: index_share {index:g}, low_water {low_water:g}, recent_turns {recent}",
-            f"price {mean(_ratios(replays, 'unmanaged', long=True)):.3f}",
-            f"facts {mean(shares):.1%}, worst {min(shares):.1%}",
-        )
 
 
 def paused(path: Path) -> float:
