@@ -59,14 +59,13 @@ def _panel(replay: Replay, limit: int, top: int) -> str:
         )
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{COLOURS[at % len(COLOURS)]}" '
-            f'stroke-width="{2 if at == 0 else 1}"/>{_label(account, at, top)}'
+            f'stroke-width="{2 if at == 0 else 1}"/>{_label(account, at, bottom)}'
         )
     return "\n".join(parts)
 
 
-def _label(account: Account, at: int, top: int) -> str:
-    left = WIDTH - MARGIN - 430 + 90 * at
+def _label(account: Account, at: int, bottom: int) -> str:
     return (
-        f'<text x="{left}" y="{top + 16}" fill="{COLOURS[at % len(COLOURS)]}">'
+        f'<text x="{MARGIN + 100 * at}" y="{bottom + 24}" fill="{COLOURS[at % len(COLOURS)]}">'
         f"{escape(account.name)}</text>"
     )

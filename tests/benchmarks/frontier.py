@@ -19,6 +19,7 @@ SETTINGS: Mapping[str, Sequence[float]] = {
     "patience": (0.5, 1.5, 3, 5, 10),
 }
 """The values of each setting that are tried, while the others have their defaults."""
+LEAST_FACTS = 95.0
 
 
 def panels(workers: ProcessPoolExecutor, paths: Sequence[Path]) -> Iterator[Panel]:
@@ -33,7 +34,7 @@ def panels(workers: ProcessPoolExecutor, paths: Sequence[Path]) -> Iterator[Pane
             facts.append((value, 100 * mean(fact_shares(replays))))
             print(f"{setting} {value:g}: price {prices[-1][1]:.3f}, facts {facts[-1][1]:.1f}%")
         yield Panel(f"{setting}: price", prices, "{:g}", "{:.2f}")
-        yield Panel(f"{setting}: % of facts", facts, "{:g}", "{:.1f}")
+        yield Panel(f"{setting}: % of facts", facts, "{:g}", "{:.1f}", least=LEAST_FACTS)
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ class Panel:
     points: Sequence[tuple[float, float]]
     mark: str
     value: str
+    least: float = 0.0
+    """The figure at the bottom."""
 
 
 def picture(panels: Sequence[Panel]) -> str:
@@ -34,11 +36,10 @@ def picture(panels: Sequence[Panel]) -> str:
 
 def _drawn(panel: Panel, left: int) -> str:
     bottom, wide, tall = HEIGHT - MARGIN, WIDTH - 1.5 * MARGIN, HEIGHT - 2 * MARGIN
-    furthest = max(mark for mark, _ in panel.points)
-    highest = max(value for _, value in panel.points) * 1.15
+    room = max(value - panel.least for _, value in panel.points) * 1.15
     points = [
-        (left + wide * mark / furthest, bottom - tall * value / highest)
-        for mark, value in panel.points
+        (left + wide * (at + 0.5) / len(panel.points), bottom - tall * (value - panel.least) / room)
+        for at, (_, value) in enumerate(panel.points)
     ]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     parts = [
