@@ -540,7 +540,6 @@ BUDGET is as from `efrit-choose--budget-limits'."
     ("M-u" "make it again" efrit-redo :inapt-if efrit-menu--no-session-p)
     ("U" "list the edits" efrit-undo-session :inapt-if efrit-menu--no-session-p)
     ("F" "list the permissions" efrit-permissions :inapt-if efrit-menu--no-session-p)
-    ("S" "list the MCP servers" efrit-servers :inapt-if efrit-menu--no-session-p)
     ("o" "open result" efrit-open-result :inapt-if efrit-menu--no-result-p)
     ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)
     ("X" "export" efrit-export :inapt-if efrit-menu--no-session-p)]]
@@ -555,6 +554,7 @@ BUDGET is as from `efrit-choose--budget-limits'."
    ["Sessions"
     ("R" "resume" efrit-resume)
     ("l" "list" efrit-sessions)
+    ("S" "MCP servers" efrit-servers :inapt-if efrit-menu--no-session-p)
     ("D" "check the set-up" efrit-doctor)
     ("h" "read the manual" efrit-manual)]
    ["Memory"

@@ -241,7 +241,7 @@ def _with_payoff(
     found = payoff(state.pieces, state.used, plan, rates)
     last = turns.get(connection, window.session_id, window.turn - 1)
     if last is not None and now - last["begun"] > CACHE_SECONDS:
-        return state, (Reason.COLD,) if found.frees_enough else ()
+        return state, (Reason.COLD,) if found.is_worth_it_cold else ()
     carried = window.carried + found.carrying
     reasons = (Reason.COST,) if found.is_due(carried, bounds.limits.patience) else ()
     return replace(state, window=replace(window, carried=carried)), reasons

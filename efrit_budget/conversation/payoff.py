@@ -12,8 +12,11 @@ from efrit_budget.budget.prices import Rates
 from efrit_budget.conversation.pieces import Piece
 from efrit_budget.conversation.plan import Plan, cost_in
 
-LEAST_FREED = 0.1
-"""The least share of the prompt that is freed by a rewrite that is made to save."""
+LEAST_FREED, LEAST_FREED_COLD = 0.1, 0.02
+"""The least share of the prompt that is freed by a rewrite that is made to save, with a cache and
+without one."""
+LEAST_TOKENS = 500
+"""The least tokens that are freed by such a rewrite."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,12 @@ class Payoff:
     @property
     def frees_enough(self) -> bool:
         """Return whether the rewrite frees a share of the prompt that is worth a new epoch."""
-        return self.freed >= max(1, self.prompt * LEAST_FREED)
+        return self.freed >= max(LEAST_TOKENS, self.prompt * LEAST_FREED)
+
+    @property
+    def is_worth_it_cold(self) -> bool:
+        """Return whether the rewrite frees enough when the whole prompt is paid anew anyway."""
+        return self.freed >= max(LEAST_TOKENS, self.prompt * LEAST_FREED_COLD)
 
 
 def payoff(pieces: Iterable[Piece], used: int, plan: Plan, rates: Rates) -> Payoff:

@@ -9,7 +9,7 @@ from efrit_budget.replay.account import Account
 from efrit_budget.replay.replaying import Replay
 
 WIDTH, HEIGHT, MARGIN, TITLE = 720, 220, 50, 26
-COLOURS = ("#2a6fbb", "#999999", "#d08c28", "#6a9f58", "#b05a7a")
+COLOURS = ("#2a6fbb", "#999999", "#d08c28", "#6a9f58", "#b05a7a", "#555555")
 STEPS = 4
 FONT = 'font-family="sans-serif" font-size="11"'
 LIMIT = 'stroke="#cc3333" stroke-dasharray="4 3"'
