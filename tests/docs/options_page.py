@@ -20,6 +20,7 @@ SCRIPT = ROOT / "tests" / "emacs" / "document-options.el"
 LONGEST_DEFAULT = 120
 """The characters of a default above which only the number of its elements is shown."""
 QUOTED = re.compile(r"`([^`'\s]+)'")
+NODE = re.compile(r"Info node `\(efrit\) ([^']+)'")
 INTRODUCTION = """\
 @c Written by `python -m tests.docs.options_page`; changes are lost.
 @node Options
@@ -54,7 +55,8 @@ def part(title: str, found: list[dict[str, Any]]) -> str:
 
 def definition(option: dict[str, Any]) -> str:
     """Return the definition of one option."""
-    meaning = QUOTED.sub(lambda found: f"@code{{{found[1]}}}", escape(option["documentation"]))
+    linked = NODE.sub(r"@ref{\1}", escape(option["documentation"]))
+    meaning = QUOTED.sub(r"@code{\1}", linked)
     return f"@defopt {option['name']}\n{meaning}\n\n{default_of(option)}\n@end defopt\n"
 
 

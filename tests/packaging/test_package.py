@@ -55,6 +55,23 @@ def test_the_package_has_the_lisp_files_and_the_manual_where_it_was_made(
     assert members(package) == {*written, *MANUAL, "efrit-pkg.el", "LICENSE"}
 
 
+def test_without_makeinfo_the_manual_is_not_made_and_what_is_missing_is_named(
+    checkout: Path, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, ".ci/lisp.py", "manual", str(tmp_path)],
+        cwd=checkout,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "makeinfo is missing, without which there is no manual: install texinfo\n"
+    )
+
+
 def test_the_copy_for_the_wheel_has_the_autoloads_and_the_manual_too(
     checkout: Path, tmp_path: Path
 ) -> None:
