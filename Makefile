@@ -7,7 +7,7 @@ export PYTHON EMACS
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-emacs30 test-api test-model lint bench screenshot setup package clean
+.PHONY: help demo test soak test-emacs30 test-api test-model lint bench screenshot setup docs package clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -54,10 +54,14 @@ screenshot: ## picture and record the demo anew, into docs/*.png and docs/demo.s
 setup: ## only set up what is missing for using it: .venv, Emacs, git; compile the Lisp
 	@.ci/setup demo
 
-package: ## the Emacs package, for package-install-file: dist/efrit-VERSION.tar
+docs: ## the manual for Info, elisp/efrit.info, by makeinfo
+	@$(PYTHON) .ci/lisp.py manual elisp
+
+package: docs ## the Emacs package, for package-install-file: dist/efrit-VERSION.tar
 	@$(PYTHON) .ci/lisp.py package dist
 
 clean: ## remove what the other commands made here
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . \( -name __pycache__ -o -name node_modules \) -prune -exec rm -rf {} +
 	find elisp tests \( -name '*.elc' -o -name efrit-autoloads.el \) -exec rm -f {} +
+	rm -f elisp/efrit.info elisp/dir

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Make the Emacs package out of elisp/: its autoloads, a copy, or the package itself.
+"""Make the Emacs package out of elisp/: its manual, its autoloads, a copy, or the package itself.
 
+.ci/lisp.py manual FOLDER       writes efrit.info and dir into FOLDER, by makeinfo and install-info
 .ci/lisp.py autoloads FOLDER    writes efrit-autoloads.el beside the Lisp files of FOLDER
 .ci/lisp.py copy FOLDER         makes FOLDER anew with the Lisp files and their autoloads
 .ci/lisp.py package FOLDER      writes efrit-VERSION.tar, for `package-install-file', into FOLDER
@@ -9,11 +10,13 @@
 import io
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
 LISP = Path(__file__).resolve().parent.parent / "elisp"
+MANUAL = LISP.parent / "docs" / "manual" / "efrit.texi"
 PATTERNS = ("*.el", "*.info", "dir")
 """The files that are the package; the latter two are the manual."""
 AUTOLOADS = "efrit-autoloads.el"
@@ -28,8 +31,11 @@ HEADER = """\
 
 ;;; Code:
 
-(add-to-list 'load-path (directory-file-name
-                         (file-name-directory (or load-file-name buffer-file-name))))
+(let ((folder (directory-file-name
+               (file-name-directory (or load-file-name buffer-file-name)))))
+  (add-to-list 'load-path folder)
+  (with-eval-after-load 'info
+    (add-to-list 'Info-additional-directory-list folder)))
 
 """
 FOOTER = """
@@ -42,6 +48,22 @@ FOOTER = """
 ;; End:
 ;;; efrit-autoloads.el ends here
 """
+
+
+def write_manual(folder: Path) -> None:
+    """Write the manual and its entry for Info's menu into a folder."""
+    info, entries = folder / "efrit.info", folder / "dir"
+    run("makeinfo", "--no-split", f"--output={info}", str(MANUAL))
+    entries.unlink(missing_ok=True)
+    run("install-info", f"--dir-file={entries}", str(info))
+
+
+def run(program: str, *arguments: str) -> None:
+    """Run a program of Texinfo, or exit and say that it is missing."""
+    found = shutil.which(program)
+    if found is None:
+        sys.exit(f"{program} is missing, without which there is no manual: install texinfo")
+    subprocess.run([found, *arguments], check=True)  # noqa: S603  our own
 
 
 def lisp_files(folder: Path = LISP) -> list[Path]:
@@ -123,6 +145,8 @@ def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 def main() -> None:
     """Do what the command line says."""
     match sys.argv[1:]:
+        case ["manual", folder]:
+            write_manual(Path(folder))
         case ["autoloads", folder]:
             write_autoloads(Path(folder))
         case ["copy", folder]:

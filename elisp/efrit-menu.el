@@ -555,7 +555,8 @@ BUDGET is as from `efrit-choose--budget-limits'."
     ("R" "resume" efrit-resume)
     ("l" "list" efrit-sessions)
     ("S" "MCP servers" efrit-servers :inapt-if efrit-menu--no-session-p)
-    ("D" "check the set-up" efrit-doctor)]
+    ("D" "check the set-up" efrit-doctor)
+    ("h" "read the manual" efrit-manual)]
    ["Memory"
     ("/" "search" efrit-memory-search)
     ("t" "timeline" efrit-memory-timeline)
@@ -566,6 +567,18 @@ BUDGET is as from `efrit-choose--budget-limits'."
   ;; In a small terminal the windows above give way to the menu.
   (let ((window-min-height 2))
     (transient-setup 'efrit)))
+
+;;; The manual
+
+;;;###autoload
+(defun efrit-manual ()
+  "Open the manual of efrit in Info."
+  (interactive)
+  (let ((file (expand-file-name "efrit.info" efrit-directory)))
+    (unless (file-exists-p file)
+      (user-error "%s is missing: run `make docs' in a checkout of efrit-budget, or read docs/manual/ there"
+                  (abbreviate-file-name file)))
+    (info (format "(%s)Top" file))))
 
 (provide 'efrit-menu)
 ;;; efrit-menu.el ends here

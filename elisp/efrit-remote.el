@@ -315,7 +315,7 @@ SCRIPT must exit with 99 if TRAMP did not run it in the folder /.  Signal a
 (defun efrit-remote--advice (found)
   "Return how to install the sidecar, given FOUND, an `efrit-remote-found'."
   (let ((python (efrit-remote-found-python found)))
-    (concat "M-x efrit-remote-install does that (or see docs/remote.md)"
+    (concat "M-x efrit-remote-install does that (or see M-x efrit-manual)"
             (cond ((null python) "; it needs Python 3.11, and there is no python3")
                   ((version< python "3.11")
                    (format "; it needs Python 3.11, and python3 there is %s" python))

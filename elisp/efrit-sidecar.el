@@ -797,7 +797,7 @@ early; the person can quit it even if it is in a timer."
 ;;; Limits of a new session
 
 ;; Limits that this Emacs sends for a session when it opens the session.  The
-;; sidecar's own settings (see docs/settings.md) apply where an option here
+;; sidecar's own settings (see Info node `(efrit) Settings') apply where an option here
 ;; has its default.
 
 (defconst efrit-limits--memory

@@ -809,6 +809,7 @@ Do so in steps: a long session has thousands of them."
 (defvar efrit-session-view-transcript-map
   (efrit-make-keymap '(("<remap> <self-insert-command>" efrit-session-view-undefined)
                        ("?" efrit)
+                       ("h" efrit-manual)
                        ("n" efrit-exchange-next)
                        ("p" efrit-exchange-previous)
                        ("<backtab>" efrit-exchange-toggle-all)
@@ -866,6 +867,7 @@ Do so in steps: a long session has thousands of them."
     "---"
     ["Resume Another Session" efrit-resume]
     ["List of Sessions" efrit-sessions]
+    ["Manual" efrit-manual]
     ["All Commands" efrit]))
 
 (define-derived-mode efrit-session-view-mode special-mode "Efrit"

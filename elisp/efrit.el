@@ -639,7 +639,7 @@ It gets `efrit-small-window-tools' alone, and a short system prompt."
 With `auto' those of the provider with this host in `efrit-providers' or
 `efrit-preset-providers'; everything at the vendor's own endpoint; and
 elsewhere nothing but the usage of a chat, since servers may refuse unknown
-fields.  docs/endpoint.md says what each feature is."
+fields.  See Info node `(efrit) Features'."
   :type '(choice (const auto)
                  (set (const cache) (const thinking) (const effort) (const task-budget)
                       (const binding) (const diagnostics)

@@ -20,7 +20,7 @@ EXAMPLES = """  efrit-budget mcp
   efrit-budget mcp --servers ~/.config/mcp.json --deny '*__delete_*' --short
 
 For Claude Code: claude mcp add efrit -- efrit-budget mcp --root "$PWD"
-docs/clients.md has the lines for other clients, docs/gateway.md what --with does.
+The manual has the lines for other clients, and says what --with does: M-x efrit-manual.
 """
 
 

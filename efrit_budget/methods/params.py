@@ -12,7 +12,7 @@ ToolUseId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class EndpointParams(Params):
-    """The endpoint of a request, as the client describes it; `docs/endpoint.md` explains it."""
+    """The endpoint of a request, as the client describes it; see docs/manual/providers.texi."""
 
     provider: Annotated[str, Field(max_length=100)] = ""
     api: Api = Api.MESSAGES

@@ -1,5 +1,7 @@
 """Console blocks of the documents: commands after `$ `, and below each all of its output.
 
+A block is fenced in Markdown, and an `@example` of its language in the manual.
+
 In the output that a block shows
 
 * `...` as a line stands for any lines, or none;
@@ -22,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.docs import pages
+from tests.docs import pages, texinfo
 
 LANGUAGES = {
     "console": "commands and what they print",
@@ -67,12 +69,16 @@ class Block:
 
 def documents() -> list[Path]:
     """Return the pages written for people."""
-    return [*sorted(pages.ROOT.glob("*.md")), *sorted(pages.FOLDER.glob("*.md"))]
+    return [
+        *sorted(pages.ROOT.glob("*.md")),
+        *sorted(pages.FOLDER.glob("*.md")),
+        *texinfo.sources(),
+    ]
 
 
 def blocks(page: Path) -> Iterator[Block]:
     """Yield the fenced blocks of a page, in order."""
-    text = page.read_text(encoding="utf-8")
+    text = texinfo.markdown_of(page)
     for found in FENCE.finditer(text):
         above = text[: found.start()]
         paragraph = above.rstrip().rpartition("\n\n")[2]

@@ -1,4 +1,4 @@
-"""Writes `docs/settings.md` from the settings: `python -m tests.docs.settings_page`.
+"""Writes the manual's chapter of settings from them: `python -m tests.docs.settings_page`.
 
 The table of tiers in `docs/budget.md` is written from them, too.
 """
@@ -15,59 +15,78 @@ from pydantic.fields import FieldInfo
 from efrit_budget.budget.tiers import DEFAULT_TOTAL, Tier
 from efrit_budget.settings.model import Settings
 from efrit_budget.settings.project_file import NARROWED
+from tests.docs import texinfo
 from tests.docs.pages import FOLDER, table
 from tests.docs.tools_page import kind
 
-PAGE = FOLDER / "settings.md"
+PAGE = texinfo.FOLDER / "settings.texi"
 BUDGET_PAGE = FOLDER / "budget.md"
 TIERS = re.compile(r"^\| tier \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 INTRODUCTION = """\
-# Settings
+@c Written by `python -m tests.docs.settings_page`; changes are lost.
+@node Settings
+@chapter Settings
+@cindex settings
 
-A value comes from the last of these that gives one:
+The settings are the sidecar's. A value comes from the last of these that gives one:
 
-1. the default;
-2. the person's `config.toml`; `efrit-budget config --path` prints where it is;
-3. the project's `.efrit.toml`, which may only make stricter what is marked so below; anything
-   else in it is left out with a warning;
-4. environment variables: `budget.total` is `EFRIT_BUDGET_BUDGET__TOTAL`, and so on; a list or a
-   table is written as TOML, for example `EFRIT_BUDGET_TOOLS__DENY='["run_command"]'`;
-5. the command line (`--db`), or the client.
+@enumerate
+@item
+the default;
+@item
+the person's @file{config.toml}; @code{efrit-budget config --path} prints where it is;
+@item
+the project's @file{.efrit.toml}, which may only make stricter what is marked so below; anything
+else in it is left out with a warning;
+@item
+environment variables: @code{budget.total} is @code{EFRIT_BUDGET_BUDGET__TOTAL}, and so on; a list
+or a table is written as TOML, for example
+@code{EFRIT_BUDGET_TOOLS__DENY='["run_command"]'};
+@item
+the command line (@code{--db}), or the client.
+@end enumerate
 
-`efrit-budget config` prints every setting, its value and where that came from. A key that does
+@code{efrit-budget config} prints every setting, its value and where that came from. A key that does
 not exist is an error that names the nearest one.
 
-The state folder (the database) and the log folder are the platform's own for `efrit-budget`;
-with `EFRIT_BUDGET_HOME` set they, and the folder of `config.toml`, are `state`, `log` and
-`config` in that folder.
-
-`python -m tests.docs.settings_page` writes this page from the settings.
+The state folder (the database) and the log folder are the platform's own for @code{efrit-budget};
+with @code{EFRIT_BUDGET_HOME} set they, and the folder of @file{config.toml}, are @file{state},
+@file{log} and @file{config} in that folder.
 """
 FOLDERS = {".sqlite3": "state", ".log": "log"}
-HEADING = ("key", "kind", "default", "a project may", "meaning")
+LITERAL = re.compile(r"`([^`]+)`")
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the whole chapter."""
     return "\n".join([INTRODUCTION, *map(group_part, Settings.model_fields)])
 
 
 def group_part(group: str) -> str:
-    """Return the part about one group, such as `budget`."""
+    """Return the section about one group, such as `budget`."""
     model = Settings.model_fields[group].annotation
     assert isinstance(model, type)
     assert issubclass(model, BaseModel)
     members = model.model_json_schema()["properties"]
-    rows = [
-        row(f"{group}.{name}", field, members[name]) for name, field in model.model_fields.items()
+    parts = [
+        definition(f"{group}.{name}", field, members[name])
+        for name, field in model.model_fields.items()
     ]
-    return f"## {group}\n\n{(model.__doc__ or '').strip()}\n\n{table(HEADING, rows)}\n"
+    heading = f"@node Settings for {group}\n@section {group}\n\n{(model.__doc__ or '').strip()}\n"
+    return "\n".join([heading, *parts])
 
 
-def row(key: str, field: FieldInfo, member: dict[str, Any]) -> tuple[str, ...]:
-    """Return the row of one setting."""
-    narrowing = "make it stricter" if key in NARROWED else ""
-    return f"`{key}`", kind(member), default_of(field), narrowing, field.description or ""
+def definition(key: str, field: FieldInfo, member: dict[str, Any]) -> str:
+    """Return the definition of one setting."""
+    narrowing = " A project may make it stricter." if key in NARROWED else ""
+    about = f"{field.description or ''}{narrowing}"
+    values = f"Its kind: {kind(member)}. The default: {default_of(field)}."
+    return f"@defvr Setting {key}\n{marked_up(about)}\n\n{marked_up(values)}\n@end defvr\n"
+
+
+def marked_up(text: str) -> str:
+    """Return a text in which backquotes are the marks of code."""
+    return LITERAL.sub(r"@code{\1}", texinfo.escape(text))
 
 
 def default_of(field: FieldInfo) -> str:

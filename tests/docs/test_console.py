@@ -19,6 +19,7 @@ from tests.docs.console import (
     run,
 )
 from tests.docs.example import make_thesis
+from tests.docs.texinfo import markdown_of
 
 ALL = [block for page in documents() for block in blocks(page)]
 CONSOLE = [block for block in ALL if block.language == "console"]
@@ -46,7 +47,7 @@ def test_the_refusal_on_the_page_is_what_the_scripted_model_says(tmp_path: Path)
 @pytest.mark.parametrize("page", documents(), ids=lambda page: page.name)
 def test_every_block_says_what_it_is(page: Path) -> None:
     """A block without a language could show output that nothing compares."""
-    text = page.read_text(encoding="utf-8")
+    text = markdown_of(page)
     found = list(blocks(page))
     assert sum(line.lstrip().startswith(("```", "~~~")) for line in text.splitlines()) == 2 * len(
         found

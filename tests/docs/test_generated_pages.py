@@ -1,4 +1,4 @@
-"""`docs/tools.md`, `docs/settings.md` and the table of tiers in `docs/budget.md` are up to date."""
+"""The pages and chapters that are written from the program are up to date."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from types import ModuleType
 
 import pytest
 
-from tests.docs import settings_page, tools_page
+from tests.docs import options_page, settings_page, tools_page
 
 
-@pytest.mark.parametrize("module", [tools_page, settings_page], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [tools_page, settings_page, options_page], ids=lambda module: module.__name__
+)
 def test_a_generated_page_is_what_would_be_generated_now(module: ModuleType) -> None:
     """Running the page's module as a command writes the page."""
     advice = f"run: python -m {module.__name__}"

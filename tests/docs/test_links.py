@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import BLOCK, FOLDER, ROOT
+from tests.docs.texinfo import markdown_of, sources
 
 DOCUMENTS = [ROOT / "README.md", *sorted(FOLDER.glob("*.md"))]
 TARGETS = set(
@@ -22,12 +23,10 @@ def test_every_link_leads_to_a_file(document: Path) -> None:
     assert not [link for link in links if not (document.parent / link).exists()]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [*DOCUMENTS, *sources()], ids=lambda path: path.name)
 def test_every_make_command_that_is_named_exists(document: Path) -> None:
     """Each `make` command is a target of the Makefile."""
-    named = re.findall(
-        r"(?:`|^)make ([a-z]+)(?:`|$)", document.read_text(encoding="utf-8"), re.MULTILINE
-    )
+    named = re.findall(r"(?:`|^)make ([a-z]+)(?:`|$)", markdown_of(document), re.MULTILINE)
     assert not set(named) - TARGETS
 
 

@@ -19,6 +19,7 @@ from efrit_budget.settings.model import known_settings
 from tests.cli.command import subcommands
 from tests.docs import pages
 from tests.docs.console import FENCE, Block, blocks, documents
+from tests.docs.texinfo import markdown_of
 
 PACKAGE = pages.ROOT / "efrit_budget"
 SCRIPT = pages.ROOT / "tests" / "emacs" / "document-names.el"
@@ -32,7 +33,7 @@ PLACEHOLDER = re.compile(r"\[?[A-Z]+\]?")
 
 def texts() -> list[str]:
     """Return the pages without their blocks."""
-    return [FENCE.sub("", page.read_text(encoding="utf-8")) for page in documents()]
+    return [FENCE.sub("", markdown_of(page)) for page in documents()]
 
 
 def lisp_tests() -> set[str]:
@@ -75,7 +76,7 @@ def test_lisp_can_be_read_and_names_what_there_is(tmp_path: Path) -> None:
     unread, unknown = "(setq efrit-nosuch 1", "(setq efrit-nothing 1)"
     named = {name for text in texts() for name in LISP_NAME.findall(text)} - lisp_tests()
     named -= planned_files()
-    named |= {name for page in documents() for name in LOADED.findall(page.read_text("utf-8"))}
+    named |= {name for page in documents() for name in LOADED.findall(markdown_of(page))}
     shown = [block.text for block in of_language("elisp")]
     assert len(named) > 50
     assert shown

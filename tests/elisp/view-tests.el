@@ -146,30 +146,6 @@
     (efrit-viewing-in-order "You\nWhat is README.md?" "I will read it."
                             "• Read README.md" "It is a sample." "● ready")))
 
-;;; Its page
-
-(ert-deftest efrit-view-has-the-keys-and-options-that-its-page-names ()
-  (efrit-viewing-with-view efrit-viewing-short
-    (let ((page (with-temp-buffer
-                  (insert-file-contents
-                   (expand-file-name "docs/session-view.md" efrit-test-root))
-                  (buffer-string)))
-          (keys 0)
-          (options 0)
-          (start 0))
-      (while (string-match "^| `\\([^`]+\\)` |.*?|\\(?: `\\([^`]+\\)` |\\)?$" page start)
-        (setq start (match-end 0))
-        (let ((first (match-string 1 page))
-              (command (match-string 2 page)))
-          (ert-info (first)
-            (if command
-                (progn (cl-incf keys)
-                       (should (eq (intern command) (key-binding (kbd first)))))
-              (cl-incf options)
-              (should (custom-variable-p (intern first)))))))
-      (should (<= 20 keys))
-      (should (<= 8 options)))))
-
 ;;; Streaming
 
 (ert-deftest efrit-view-shows-thinking-while-it-streams ()

@@ -1,6 +1,7 @@
 """A session with npm's filesystem server, with the gateway before it and without.
 
-`python -m tests.mcp.example_session` prints the table of `docs/gateway.md`, for this checkout.
+`python -m tests.mcp.example_session` prints the table of the manual's section about the gateway,
+in Markdown, for this checkout.
 """
 
 from __future__ import annotations

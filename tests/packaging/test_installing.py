@@ -7,6 +7,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -127,6 +128,11 @@ def test_wheel_and_source_are_as_the_index_wants_them(programs: Path, built: Pat
     files = list(built.iterdir())
     assert len(files) == 2
     subprocess.run([programs / "twine", "check", "--strict", *files], check=True)
+
+
+def test_the_wheel_has_the_manual(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        assert {"efrit_budget/elisp/efrit.info", "efrit_budget/elisp/dir"} <= {*archive.namelist()}
 
 
 @pytest.mark.parametrize("emacs", EMACSEN)
