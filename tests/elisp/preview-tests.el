@@ -216,7 +216,7 @@ tool = [{ name = \"read_file\", input = { path = \"two.txt\" } }]
 text = \"Read.\"
 "
       (save-window-excursion
-        (let* ((efrit-budget-total-target 25000)
+        (let* ((efrit-budget-total-target 23500)
                (efrit-budget-per-tool-default 10500)
                (loop (efrit-test-loop)))
           (efrit-test-finish loop "Read them.")
