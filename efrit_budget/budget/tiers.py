@@ -110,7 +110,7 @@ class Limits:
             description="The share of the history tier for the names in results that a compaction "
             "has shrunk or evicted; 0: names are not listed.",
         ),
-    ] = 0.25
+    ] = 0.4
     patience: Annotated[
         float,
         Field(

@@ -38,7 +38,7 @@ def test_status_tells_all_limits(open_client: OpenClient) -> None:
 
 
 def test_what_shrank_or_left_is_told_with_both_costs(open_client: OpenClient) -> None:
-    client = open_client(total=20_000, history=1_000, per_tool_default=2_500)
+    client = open_client(total=20_000, history=1_000, index_share=0.1, per_tool_default=2_500)
     client.turn(words(2_000, 1), message="Find it.")
     while not any(entry["state"] == "gone" for entry in client.entries()):
         client.turn(words(2_000, client.begun["turn_id"] + 1))

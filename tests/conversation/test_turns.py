@@ -210,7 +210,7 @@ def test_after_a_rewrite_the_answer_says_where_the_late_result_is(client: Client
     unanswered(client)
     late = client.record("slow", words(200))
     client.end(text("I see."))
-    for number in range(30):
+    for number in range(20):
         client.turn(words(4_000, number), message="Go on." if number == 0 else None)
     answers = client.results()
     assert client.epoch() > 1
