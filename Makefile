@@ -55,6 +55,7 @@ setup: ## only set up what is missing for using it: .venv, Emacs, git; compile t
 	@.ci/setup demo
 
 docs: ## the manual for Info, elisp/efrit.info, by makeinfo
+	@.ci/setup manual
 	@$(PYTHON) .ci/lisp.py manual elisp
 
 package: docs ## the Emacs package, for package-install-file: dist/efrit-VERSION.tar

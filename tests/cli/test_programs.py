@@ -14,7 +14,7 @@ from efrit_budget.project.search import ripgrep
 from efrit_budget.project.text import ctags
 
 ROOT = Path(__file__).resolve().parents[2]
-USERS = {"sidecar", "client", "checkout", "test", "model", "picture"}
+USERS = {"sidecar", "client", "checkout", "test", "manual", "model", "picture"}
 NEVER_MISSING = {"bash", "cat", "cp", "mkfifo", "sleep", "true", "umount", "efrit-budget"}
 """The programs present wherever the programs of the list are, and our own."""
 OFFERED = {"pipx", "uv"}
