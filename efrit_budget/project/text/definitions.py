@@ -14,8 +14,12 @@ from efrit_budget.project.text.ctags import CtagsError, run_ctags
 from efrit_budget.project.text.uses import FUNCTIONS, METHODS, form_of
 
 FIELDS = ("--excmd=number", "--output-format=u-ctags", "--pseudo-tags=", "--fields=Ksl")
-WITHOUT = ("--kinds-C=-emv", "--kinds-C++=-emv", "--kinds-Python=-v", "--kinds-EmacsLisp=-vc")
-"""Options that leave out frequent kinds that nothing here needs: fields, variables, constants."""
+WITHOUT = (
+    *("--kinds-C=-emv", "--kinds-C++=-emv", "--kinds-Python=-v", "--kinds-EmacsLisp=-vc"),
+    *("--languages=-IPythonCell", "--languages=-RSpec"),
+)
+"""Options that leave out frequent kinds which are not in DEFINING (fields, variables, constants),
+and slow parsers that find nothing in it."""
 DEFINING = frozenset(
     (
         *FUNCTIONS,
@@ -30,7 +34,7 @@ UNLISTED = re.compile(r"[\n\r\t\\]")
 TAG = re.compile(
     (
         r'([^\t\n]++)\t\./([^\t\n]++)\t(\d++);"\t'
-        rf"({'|'.join(DEFINING - {'member'})}|member(?=\tlanguage:Python\b))"
+        rf"({'|'.join(sorted(DEFINING - {'member'}))}|member(?=\tlanguage:Python\b))"
         r"\tlanguage:(?!Make\b)[^\t\n]++"
         rf"(?=\n|\t(?!(?:{'|'.join((*FUNCTIONS, *METHODS))}):)\w++:([^\t\n]*+))[^\n]*+\n"
         r"|[^\n]*+\n"
@@ -51,7 +55,7 @@ def of_files(
 ) -> dict[str, list[Packed]]:
     """Return the definitions in files, by their paths from the folder; follow no links."""
     listed = [name for name in names if not UNLISTED.search(name)]
-    shares = [listed[first::PROCESSES] for first in range(PROCESSES)]
+    shares = [listed[first::PROCESSES] for first in range(min(PROCESSES, len(listed)))]
     with ThreadPoolExecutor(PROCESSES) as pool:
         found = pool.map(lambda share: _of_share(program, folder, share, cancellation), shares)
         return {file: packed for part in found for file, packed in part.items()}
@@ -103,8 +107,9 @@ def unpack(definition: Packed) -> tuple[str, str, int, str]:
 def _parse(output: bytes) -> dict[str, list[Packed]]:
     """Return the definitions in the output of ctags, by file, each once."""
     found: defaultdict[bytes, dict[Packed, None]] = defaultdict(dict)
-    for name, file, line, kind, scope in TAG.findall(output):
-        if name:
+    for match in TAG.finditer(output):
+        if match.lastindex:
+            name, file, line, kind, scope = match.groups(b"")
             packed = b"\t".join((form_of(file, kind) % name, name, kind, line, scope))
             found[file][packed] = None
     return {os.fsdecode(file): list(packed) for file, packed in found.items()}

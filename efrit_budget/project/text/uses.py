@@ -17,9 +17,11 @@ LISP_BYTES = tuple(map(str.encode, LISP))
 FORMS = {kind.encode(): b"%b(" for kind in FUNCTIONS} | {kind.encode(): b".%b(" for kind in METHODS}
 NAME = rb"A-Za-z_$\x80-\xff"
 TEXTS = (
-    rb'"(?:""(?:[^"]++|"(?!""))*+(?:""")?+|(?:[^"\\\n]++|\\.){0,400}+")'
-    rb"|'(?:[^'\\\n]++|\\.){0,400}+'"
+    rb'"(?:""(?:[^"]++|"(?!""))*+(?:""")?+|(?:[^"\\\n]++|\\.){0,100}+")'
+    rb"|'(?:[^'\\\n]++|\\.){0,100}+'"
 )
+"""Texts in quotes. What has no end on its line is no text; the number limits how much of a line of
+quotes is read again and again to find that."""
 
 
 def _finder(sign: bytes, comment: bytes) -> re.Pattern[bytes]:
