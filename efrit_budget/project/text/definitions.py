@@ -44,7 +44,9 @@ TAG = re.compile(
 refer to the definition. A member is a field, but for Python; what is inside of a function is its
 own."""
 PROCESSES = 2
-"""The number of processes of ctags that share the files."""
+"""The number of processes of ctags that run at the same time."""
+SHARES = 4
+"""The number of shares of the files: the tags of one are read while ctags works on the next."""
 
 Packed = bytes
 """A definition as a line: form, name, kind, number of the line, and scope, with tabs between."""
@@ -55,7 +57,7 @@ def of_files(
 ) -> dict[str, list[Packed]]:
     """Return the definitions in files, by their paths from the folder; follow no links."""
     listed = [name for name in names if not UNLISTED.search(name)]
-    shares = [listed[first::PROCESSES] for first in range(min(PROCESSES, len(listed)))]
+    shares = [listed[first::SHARES] for first in range(min(SHARES, len(listed)))]
     with ThreadPoolExecutor(PROCESSES) as pool:
         found = pool.map(lambda share: _of_share(program, folder, share, cancellation), shares)
         return {file: packed for part in found for file, packed in part.items()}

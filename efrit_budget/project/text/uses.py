@@ -27,7 +27,8 @@ quotes is read again and again to find that."""
 def _finder(sign: bytes, comment: bytes) -> re.Pattern[bytes]:
     """Return a regex that finds uses outside of comments, which begin with a sign, and of texts.
 
-    Its matches follow each other without a gap, so that it never looks at a character twice.
+    Its matches follow each other without a gap, so that a large file takes no longer than small
+    ones.
     """
     use = rb"(\.?[" + NAME + rb"][\w" + NAME + rb"]*+\(?)"
     others = rb"[^\"'." + sign + NAME + rb"]*+"
@@ -39,7 +40,7 @@ USES = _finder(b"/", rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+")
 LISP_USES = re.compile(
     rb"[^\"';(\\]*+"
     rb'(?:"(?:[^"\\]++|\\[\s\S])*+"?+|;[^\n]*+|\\.'
-    rb"|([(']" + rb"[A-Za-z_*+\x80-\xff][\w$*+!?<>=/\x80-\xff-]*+)|[\s\S]?)"
+    rb"|([('][A-Za-z_*+\x80-\xff][\w$*+!?<>=/\x80-\xff-]*+)|[\s\S]?)"
 )
 
 
