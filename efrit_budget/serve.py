@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Callable
@@ -31,6 +32,7 @@ def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:
         loaded = load_settings()
         start_logging(loaded, verbose=verbose)
         opened.append(open_application(loaded))
+        gc.freeze()  # what is loaded stays, so no collection in a call has to look at it
         wire = vars(loaded.settings.wire)
         return server.Application(Dispatcher(opened[0].methods), **wire)
 

@@ -1,4 +1,4 @@
-"""Name the files whose names are like one that does not exist."""
+"""Name the files and folders whose names are like one that does not exist."""
 
 from collections import defaultdict
 from difflib import get_close_matches
@@ -15,22 +15,41 @@ LIKENESS = 0.75
 
 def no_file_failure(path: str, context: ToolContext) -> Outcome:
     """Return the failure that there is no such file, with the nearest names of the project."""
-    near = _near_files(path, context)
-    names = f"near names: {', '.join(map(shown_name, near))}; " if near else ""
-    return failure(f"{same_form(path)}: no such file; {names}project_files finds names", near=near)
+    near = _near_names(path, context)
+    return failure(
+        f"{same_form(path)}: no such file; {_listed(near)}project_files finds names", near=near
+    )
 
 
-def _near_files(path: str, context: ToolContext) -> list[str]:
-    """Return the files with the same name elsewhere; if there is none, with nearly the same."""
+def no_path_failure(path: str, context: ToolContext) -> Outcome:
+    """Return the failure that nothing has this path, with the nearest files and folders."""
+    near = _near_names(path, context, folders_too=True)
+    return failure(
+        f"{path} does not exist; {_listed(near)}project_files lists what does.", near=near
+    )
+
+
+def _listed(near: list[str]) -> str:
+    return f"near names: {', '.join(map(shown_name, near))}; " if near else ""
+
+
+def _near_names(path: str, context: ToolContext, *, folders_too: bool = False) -> list[str]:
+    """Return the paths with the same name elsewhere; if there is none, with nearly the same."""
     try:
         listing = files_of(context.root, context.find_rg(), context.cancellation)
     except (UnfinishedError, OSError):
         return []
-    folders: defaultdict[str, list[str]] = defaultdict(list)
+    known: defaultdict[str, set[str]] = defaultdict(set)
     for tree in (listing.tracked, listing.untracked):
         for folder, names in tree.items():
             for name in names:
-                folders[name.casefold()].append(folder + name)
-    base = path.rpartition("/")[2].casefold()
-    alike = [base] if base in folders else get_close_matches(base, folders, MOST_NAMED, LIKENESS)
-    return list(islice((file for name in alike for file in sorted(folders[name])), MOST_NAMED))
+                known[name.casefold()].add(folder + name)
+            if folders_too and folder:
+                known[_base(folder)].add(folder)
+    base = _base(path)
+    alike = [base] if base in known else get_close_matches(base, known, MOST_NAMED, LIKENESS)
+    return list(islice((found for name in alike for found in sorted(known[name])), MOST_NAMED))
+
+
+def _base(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2].casefold()

@@ -28,13 +28,13 @@ OWN_LINES = """\
 
 `project_map` runs universal-ctags over the files of a folder that git does not ignore, and
 counts in how many other files each definition is used: a function or method is called, a type or
-macro is named; comments, texts in quotes, and the file of the definition do not count. Where
-several definitions have one name, they share the number, so a frequent name such as `get` does
-not come first. The definitions with the highest numbers are shown, as many as the budget holds,
-by file and in the order of lines; further pages have up to 2,000. Fields, variables, and
-functions inside functions are left out, and so are texts and data such as Markdown and JSON,
-files above 512 KB and files of secrets. The first map reads every file; what was found in one is
-kept in memory until its size or time is another.
+macro is named; comments, texts in quotes, and the file of the definition do not count. What Lisp
+calls or quotes counts for definitions in Lisp alone. Where several definitions have one name, they
+share the number, so a frequent name such as `get` does not come first. The definitions with the
+highest numbers are shown, as many as the budget holds, by file and in the order of lines; further
+pages have up to 2,000. Fields, variables, and functions inside functions are left out, and so are
+texts and data such as Markdown and JSON, files above 512 KB and files of secrets. The first map
+reads every file; what was found in one is kept in memory until its size or time is another.
 
 ## The program's own lines
 

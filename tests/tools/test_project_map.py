@@ -81,6 +81,32 @@ def test_a_name_in_lisp_is_whole_with_its_hyphens(mapped: Map, project: Path) ->
     assert shown(mapped()) == "a.el\n1 function my-go +1\n2 function my"
 
 
+def test_what_lisp_calls_is_no_reference_to_a_definition_in_another_language(
+    mapped: Map, project: Path
+) -> None:
+    (project / "a.h").write_text("#define push 1\n")
+    (project / "b.el").write_text("(defmacro push (x) x)\n")
+    (project / "c.el").write_text("(push 1)\n")
+    assert shown(mapped()) == "b.el\n1 macro push +1\na.h\n1 macro push"
+
+
+def test_a_function_of_go_is_called_behind_the_name_of_its_module(
+    mapped: Map, project: Path
+) -> None:
+    (project / "a.go").write_text("package a\n\nfunc Run() {}\n")
+    (project / "b.go").write_text("package b\n\nfunc b() { a.Run() }\n")
+    assert "3 func a.Run +1" in shown(mapped())
+
+
+def test_fields_variables_and_examples_of_ruby_are_not_in_the_map(
+    mapped: Map, project: Path
+) -> None:
+    _write(project, one="total = 1\n\n\nclass Shape:\n    size = 2\n")
+    (project / "a.el").write_text("(defvar my-size 1)\n(defconst my-most 2)\n(defun my-go () 1)\n")
+    (project / "a.rb").write_text('describe "a shape" do\nend\n\ndef turn\nend\n')
+    assert {one["name"] for one in mapped()["data"]["symbols"]} == {"Shape", "my-go", "turn"}
+
+
 def test_the_first_page_keeps_the_budget_and_further_pages_bring_the_rest(
     mapped: Map, project: Path
 ) -> None:
@@ -125,6 +151,17 @@ def test_the_unsaved_buffer_counts_instead_of_its_file(
         text="def typed():\n    pass\n",
     )
     assert shown(mapped()) == "one.py\n1 function typed"
+
+
+def test_unsaved_buffers_of_one_name_in_two_folders_are_both_in_the_map(
+    sidecar: Connection, session: str, mapped: Map, project: Path
+) -> None:
+    for folder in ("here", "there"):
+        (project / folder).mkdir()
+        _write(project / folder, one="def saved():\n    pass\n")
+        path, text = f"{folder}/one.py", f"def {folder}():\n    pass\n"
+        sidecar.request("buffers/sync", session_id=session, path=path, text=text)
+    assert shown(mapped()) == "here/one.py\n1 function here\nthere/one.py\n1 function there"
 
 
 def test_files_with_secrets_are_not_in_the_map(mapped: Map, project: Path) -> None:

@@ -360,3 +360,16 @@ def test_the_line_that_stays_names_the_pattern_the_total_and_the_first_files(
     line = sidecar.request("worklog/list", session_id=session)["entries"][0]["compressed"]
     assert "Found 45,150 matches for 'x' in 300 files: folder/file-000.py (1), " in line
     assert len(line) < 600
+
+
+def test_a_path_that_is_not_there_is_answered_with_near_files_and_folders(
+    search: Search, project: Path
+) -> None:
+    write(project, {"src/reader.py": "x\n"})
+    assert search("x", path="reader.py")["message"] == (
+        "reader.py does not exist; near names: src/reader.py; project_files lists what does."
+    )
+    assert "near names: src/;" in search("x", path="srcs/")["message"]
+    assert search("x", path="zebra")["message"] == (
+        "zebra does not exist; project_files lists what does."
+    )

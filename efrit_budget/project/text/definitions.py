@@ -1,19 +1,25 @@
-"""Find the definitions of many files with one run of ctags."""
+"""Find the definitions of many files with ctags."""
 
 import os
 import re
 import tempfile
-from collections.abc import Sequence
-from io import BytesIO
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePath
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.processes.confinement import Confinement
-from efrit_budget.project.text.ctags import CtagsError, Tag, run_ctags
+from efrit_budget.project.text.ctags import CtagsError, run_ctags
+from efrit_budget.project.text.uses import FUNCTIONS, METHODS, form_of
 
 FIELDS = ("--excmd=number", "--output-format=u-ctags", "--pseudo-tags=", "--fields=Ksl")
-FUNCTIONS = ("function", "func", "subroutine", "procedure", "inline", "subst")
-METHODS = ("method", "member", "singletonMethod")
+WITHOUT = (
+    *("--kinds-C=-emv", "--kinds-C++=-emv", "--kinds-Python=-v", "--kinds-EmacsLisp=-vc"),
+    *("--languages=-IPythonCell", "--languages=-RSpec"),
+)
+"""Options that leave out frequent kinds which are not in DEFINING (fields, variables, constants),
+and slow parsers that find nothing in it."""
 DEFINING = frozenset(
     (
         *FUNCTIONS,
@@ -25,20 +31,46 @@ DEFINING = frozenset(
 """The kinds of definitions that other files can refer to."""
 UNLISTED = re.compile(r"[\n\r\t\\]")
 """Signs by which a name cannot stand in the list of files for ctags, or in its output."""
+TAG = re.compile(
+    (
+        r'([^\t\n]++)\t\./([^\t\n]++)\t(\d++);"\t'
+        rf"({'|'.join(sorted(DEFINING - {'member'}))}|member(?=\tlanguage:Python\b))"
+        r"\tlanguage:(?!Make\b)[^\t\n]++"
+        rf"(?=\n|\t(?!(?:{'|'.join((*FUNCTIONS, *METHODS))}):)\w++:([^\t\n]*+))[^\n]*+\n"
+        r"|[^\n]*+\n"
+    ).encode()
+)
+"""This matches a line of ctags, with groups for name, file, line, kind and scope if other files can
+refer to the definition. A member is a field, but for Python; what is inside of a function is its
+own."""
+PROCESSES = 2
+"""The number of processes of ctags that run at the same time."""
+SHARES = 4
+"""The number of shares of the files: the tags of one are read while ctags works on the next."""
 
 Packed = bytes
-"""A definition as a line: name, kind, number of the line, and scope, with tabs between."""
+"""A definition as a line: form, name, kind, number of the line, and scope, with tabs between."""
 
 
 def of_files(
     program: Path, folder: Path, names: Sequence[str], cancellation: Cancellation
 ) -> dict[str, list[Packed]]:
     """Return the definitions in files, by their paths from the folder; follow no links."""
+    listed = [name for name in names if not UNLISTED.search(name)]
+    shares = [listed[first::SHARES] for first in range(min(SHARES, len(listed)))]
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        found = pool.map(lambda share: _of_share(program, folder, share, cancellation), shares)
+        return {file: packed for part in found for file, packed in part.items()}
+
+
+def _of_share(
+    program: Path, folder: Path, names: Sequence[str], cancellation: Cancellation
+) -> dict[str, list[Packed]]:
     # Before an option there would be no "./".
-    listed = "".join(f"./{name}\n" for name in names if not UNLISTED.search(name))
+    listed = "".join(f"./{name}\n" for name in names)
     with tempfile.TemporaryDirectory(prefix="efrit-") as own:
         found = run_ctags(
-            ["--links=no", *FIELDS, "--sort=no", "-f", "-", "-L", "-"],
+            ["--links=no", *FIELDS, *WITHOUT, "--sort=no", "-f", "-", "-L", "-"],
             folder,
             Confinement(str(program), readable=[folder], writable=[Path(own)]),
             cancellation,
@@ -50,41 +82,36 @@ def of_files(
     return _parse(found.stdout)
 
 
-def of_tags(tags: Sequence[Tag]) -> list[Packed]:
-    """Return the definitions among the tags of one file."""
-    return [
-        _pack(tag.name, tag.kind, tag.line, tag.scope)
-        for tag in tags
-        if _is_reachable(tag.kind, tag.scope_kind, tag.language)
-    ]
+def of_texts(
+    program: Path, texts: Mapping[str, str], cancellation: Cancellation
+) -> dict[str, list[Packed]]:
+    """Return the definitions in texts, by the paths of their files, which tell the language."""
+    if not texts:
+        return {}
+    paths: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="efrit-") as folder:
+        for number, (path, text) in enumerate(texts.items()):
+            name = f"{number}/{PurePath(path).name}"
+            paths[name] = path
+            file = Path(folder, name)
+            file.parent.mkdir()
+            file.write_text(text, encoding="utf-8", errors="replace", newline="")
+        found = of_files(program, Path(folder), list(paths), cancellation)
+    return {paths[name]: packed for name, packed in found.items()}
 
 
 def unpack(definition: Packed) -> tuple[str, str, int, str]:
     """Return name, kind, line and scope of a definition."""
-    name, kind, line, scope = definition.decode("utf-8", "replace").split("\t")
+    _, name, kind, line, scope = definition.decode("utf-8", "replace").split("\t")
     return name, kind, int(line), scope
-
-
-def _pack(name: str, kind: str, line: int, scope: str) -> Packed:
-    return "\t".join((name, kind, str(line), scope)).encode("utf-8", "replace")
 
 
 def _parse(output: bytes) -> dict[str, list[Packed]]:
     """Return the definitions in the output of ctags, by file, each once."""
-    found: dict[str, dict[Packed, None]] = {}
-    for line in BytesIO(output):
-        name, file, number, kind, *fields = os.fsdecode(line.rstrip(b"\n")).split("\t")
-        facts = dict(field.partition(":")[::2] for field in fields)
-        language = facts.pop("language", "")
-        scope_kind, scope = next(iter(facts.items()), ("", ""))
-        if _is_reachable(kind, scope_kind, language):
-            packed = _pack(name, kind, int(number.rstrip(';"')), scope)
-            found.setdefault(file.removeprefix("./"), {})[packed] = None
-    return {file: list(packed) for file, packed in found.items()}
-
-
-def _is_reachable(kind: str, scope_kind: str, language: str) -> bool:
-    """Return whether other files can refer to a definition of this kind, in one of `scope_kind`."""
-    if kind == "member" and language != "Python":  # a field
-        return False
-    return kind in DEFINING and scope_kind not in (*FUNCTIONS, *METHODS) and language != "Make"
+    found: defaultdict[bytes, dict[Packed, None]] = defaultdict(dict)
+    for match in TAG.finditer(output):
+        if match.lastindex:
+            name, file, line, kind, scope = match.groups(b"")
+            packed = b"\t".join((form_of(file, kind) % name, name, kind, line, scope))
+            found[file][packed] = None
+    return {os.fsdecode(file): list(packed) for file, packed in found.items()}

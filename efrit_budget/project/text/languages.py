@@ -5,18 +5,13 @@ from collections.abc import Iterator, Mapping
 EMACS_LISP = (
     *("--kinddef-EmacsLisp=S,struct,structures", "--kinddef-EmacsLisp=t,test,tests"),
     *(
-        f"--regex-EmacsLisp=/^{start}[ \\t]+\\(?([^ \\t()]+)/\\1/{kind}/"
-        for start, kind in (
-            (r"\(cl-defun", "f"),
-            (r"\(cl-defmethod", "f"),
-            (r"\(cl-defgeneric", "f"),
-            (r"\(cl-defsubst", "f"),
-            (r"\(cl-defmacro", "m"),
-            (r"\(cl-defstruct", "S"),
-            (r"\(defclass", "S"),
-            (r"\(ert-deftest", "t"),
-            (r"\(defvar-local", "v"),
-            (r"\(defvar-keymap", "v"),
+        f"--regex-EmacsLisp=/^\\(({starts})[ \\t]+\\(?([^ \\t()]+)/\\2/{kind}/"
+        for starts, kind in (
+            ("cl-defun|cl-defmethod|cl-defgeneric|cl-defsubst", "f"),
+            ("cl-defmacro", "m"),
+            ("cl-defstruct|defclass", "S"),
+            ("ert-deftest", "t"),
+            ("defvar-local|defvar-keymap", "v"),
         )
     ),
 )

@@ -1,18 +1,20 @@
 """Rank the definitions in many files by the number of other files that use them."""
 
 import os
-import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from heapq import nlargest
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from efrit_budget.cancellation import Cancellation
-from efrit_budget.project.text import ctags, definitions
+from efrit_budget.project.text import definitions
+from efrit_budget.project.text.uses import find_uses, split_uses
 
 MOST_BYTES = 512 * 1024
 """Larger files, which are mostly generated, are left out."""
@@ -20,30 +22,11 @@ MOST_KEPT = 50_000
 """The most files of which the definitions and words are kept for the next time."""
 MOST_RANKINGS = 4
 BINARY_WITHIN = 8 * 1024
-LISP = (".el", ".lisp", ".lsp", ".cl", ".scm", ".ss", ".rkt", ".clj", ".cljs", ".cljc", ".fnl")
 NO_CODE = (
     *(".md", ".rst", ".txt", ".org", ".adoc", ".tex", ".html", ".htm", ".xml", ".svg", ".css"),
     *(".scss", ".less", ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".csv", ".po", ".lock"),
 )
 """The endings of texts and data, which are not looked at."""
-HASH = (".py", ".pyi", ".rb", ".cr", ".sh", ".pl", ".pm", ".r", ".jl", ".ex", ".exs", ".nim")
-"""The endings of files in which `#` begins a comment."""
-BEHIND_MODULES = (".go", ".ex", ".exs")
-"""The endings of files that call functions of other files behind the name of a module."""
-METHODS = frozenset(map(str.encode, definitions.METHODS))
-FUNCTIONS = frozenset(map(str.encode, definitions.FUNCTIONS))
-TEXTS = (
-    rb'"(?:""(?:[^"]++|"(?!""))*+"""|(?:[^"\\\n]++|\\.)*+")'
-    rb"|'(?:[^'\\\n]++|\\.)*+'"
-)
-USE = rb"|(\.?[A-Za-z_$\x80-\xff][\w$\x80-\xff]*+\(?)"
-HASH_USES = re.compile(TEXTS + rb"|#[^\n]*+" + USE)
-USES = re.compile(TEXTS + rb"|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/" + USE)
-LISP_USES = re.compile(
-    rb'"(?:\\[\s\S]|[^"\\])*"|;[^\n]*|\\.|([(\']?[A-Za-z_*+\x80-\xff][\w$*+!?<>=/\x80-\xff-]*)'
-)
-"""These find names as they are used, with what shows a call, outside of comments and strings."""
-
 Stamp = tuple[int, int]
 """Time of change and size of a file; hash and length of an unsaved buffer."""
 
@@ -55,7 +38,7 @@ class Facts(NamedTuple):
     definitions: bytes
     """The packed definitions, a line each."""
     uses: bytes
-    """The distinct names in the file, and the distinct calls: `name(`, `.name(`."""
+    """The distinct forms in which the file uses names, with spaces between."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +70,6 @@ class Wanted:
     names: Sequence[str]
     unsaved: dict[str, str]
     """The texts of unsaved buffers, by the same paths."""
-
-
-class Row(NamedTuple):
-    """A definition, and the forms in which other files refer to it."""
-
-    forms: tuple[bytes, ...]
-    file: str
-    packed: definitions.Packed
 
 
 _facts: dict[str, Facts] = {}
@@ -162,10 +137,9 @@ def _read(
         defined = pool.submit(definitions.of_files, program, wanted.folder, saved, cancellation)
         uses = {name: _uses(wanted, name, cancellation) for name in stamps}
         found = defined.result()
+    texts = {name: wanted.unsaved[name] for name in stamps if name in wanted.unsaved}
+    found |= definitions.of_texts(program, texts, cancellation)
     for name, stamp in stamps.items():
-        if name in wanted.unsaved:
-            tags = ctags.tags(program, name, wanted.unsaved[name], cancellation)
-            found[name] = definitions.of_tags(tags)
         facts = Facts(stamp, b"\n".join(found.get(name, ())), uses[name])
         yield f"{wanted.folder}/{name}", facts
 
@@ -177,67 +151,39 @@ def _uses(wanted: Wanted, name: str, cancellation: Cancellation) -> bytes:
         data = wanted.unsaved[name].encode("utf-8", "replace")
     else:
         try:
-            descriptor = os.open(
-                f"{wanted.folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            )
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(f"{wanted.folder}/{name}", flags)
         except OSError:
             return b""
-        with open(descriptor, "rb") as file:
-            data = file.read(MOST_BYTES)
-    if b"\0" in data[:BINARY_WITHIN]:
-        return b""
-    found = set(_pattern(name).findall(data))
-    found |= {use.strip(b".('") for use in found}
-    return b" ".join(found)
-
-
-def _pattern(name: str) -> re.Pattern[bytes]:
-    """Return the regex that finds what is used in a file of this name."""
-    if name.endswith(LISP):
-        return LISP_USES
-    return HASH_USES if name.endswith(HASH) else USES
+        try:
+            data = os.read(descriptor, MOST_BYTES)
+        finally:
+            os.close(descriptor)
+    return b"" if b"\0" in data[:BINARY_WITHIN] else find_uses(name, data)
 
 
 def _ranked(facts: dict[str, Facts], most: int, cancellation: Cancellation) -> Ranking:
     """Return the definitions that most other files refer to; of equal ones the first."""
-    rows = {
-        file: [Row(_forms(packed, file), file, packed) for packed in found.definitions.split(b"\n")]
+    packed = {
+        file: found.definitions.split(b"\n") if found.definitions else []
         for file, found in facts.items()
-        if found.definitions
     }
-    every = [row for of_file in rows.values() for row in of_file]
-    times = Counter(row.forms for row in every)
-    wanted = {form for forms in times for form in forms}
-    using: Counter[bytes] = Counter()
-    own: Counter[tuple[bytes, ...]] = Counter()
+    forms = {file: [line.split(b"\t", 1)[0] for line in lines] for file, lines in packed.items()}
+    times = Counter(chain.from_iterable(forms.values()))
+    every, using = set(times), Counter[bytes]()
     for file, found in facts.items():
         cancellation.check()
-        here = wanted.intersection(found.uses.split(b" "))
-        using.update(here)
-        own.update({row.forms for row in rows.get(file, ()) if not here.isdisjoint(row.forms)})
-
-    def references(row: Row) -> int:
-        others = max(using[form] for form in row.forms) - own[row.forms]
-        return max(0, others) // times[row.forms]
-
-    best = nlargest(most, every, key=references)
-    return Ranking([_definition(row, references(row)) for row in best], len(every))
-
-
-def _forms(packed: definitions.Packed, file: str) -> tuple[bytes, ...]:
-    """Return the forms in which other files refer to a definition: calls, or any use of a type."""
-    name, kind, _ = packed.split(b"\t", 2)
-    if file.endswith(LISP):
-        return (b"(" + name, b"'" + name)
-    if kind in METHODS:
-        return (b"." + name + b"(",)
-    if kind in FUNCTIONS and file.endswith(BEHIND_MODULES):
-        return (name + b"(", b"." + name + b"(")
-    if kind in FUNCTIONS:
-        return (name + b"(",)
-    return (name,)
+        using.update(every.intersection(split_uses(found.uses)).difference(forms[file]))
+    references = {form: using[form] // times[form] for form in times}
+    rows = (
+        (references[form], file, line)
+        for file, lines in packed.items()
+        for form, line in zip(forms[file], lines, strict=True)
+    )
+    best = nlargest(most, rows, key=itemgetter(0))
+    return Ranking([_definition(file, line, many) for many, file, line in best], times.total())
 
 
-def _definition(row: Row, references: int) -> Definition:
-    name, kind, line, scope = definitions.unpack(row.packed)
-    return Definition(row.file, line, kind, f"{scope}.{name}" if scope else name, references)
+def _definition(file: str, packed: definitions.Packed, references: int) -> Definition:
+    name, kind, line, scope = definitions.unpack(packed)
+    return Definition(file, line, kind, f"{scope}.{name}" if scope else name, references)

@@ -19,6 +19,7 @@ from efrit_budget.project.search.walk import Walk
 from efrit_budget.results.body import HERE, LIKE_LINE, marked
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
 from efrit_budget.tools.layout import matches
+from efrit_budget.tools.near_files import no_path_failure
 from efrit_budget.tools.sizes import counted
 
 MOST_PATTERN = 10_000
@@ -80,7 +81,7 @@ def _refusal(located: Located, context: ToolContext) -> Outcome | None:
     if ".git" in located.path.relative_to(located.root).parts:
         return failure(".git holds git's own files, which are not searched.")
     if not os.path.lexists(located.path) and context.project.buffer(located) is None:
-        return failure(f"{located.shown} does not exist; project_files lists what does.")
+        return no_path_failure(located.shown, context)
     if located.path.is_dir():
         return None
     if os.path.lexists(located.path) and not located.path.is_file():
