@@ -952,7 +952,8 @@ Eglot manages a buffer just opened if it manages others of the project."
 
 (defun efrit-rename--position (given)
   "Return the position in this buffer of the symbol in GIVEN, for the server."
-  (pcase-let (((map :symbol :line) given))
+  (let ((symbol (plist-get given :symbol))
+        (line (plist-get given :line)))
     (save-excursion
       (save-restriction
         (widen)

@@ -120,7 +120,7 @@ class Limits:
             description="How many times the price of a compaction may be spent on reading what it "
             "would free, before it is made; 0: only a full prompt is compacted.",
         ),
-    ] = 5.0
+    ] = 5.5
     warning_threshold: Annotated[
         AtLeastNone,
         Field(

@@ -10,10 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from efrit_budget.budget.families import Family
+from efrit_budget.conversation.name_index import TITLE
 from tests.conversation.client import Block, without_marks
 
 ALERT = "[Budget Alert: "
-HEADS = ("Earlier turns, a line each; ", "(")
+HEADS = ("Earlier turns, a line each; ", "(", TITLE)
 THINKING = ("thinking", "redacted_thinking")
 
 
