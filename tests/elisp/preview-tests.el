@@ -216,13 +216,14 @@ tool = [{ name = \"read_file\", input = { path = \"two.txt\" } }]
 text = \"Read.\"
 "
       (save-window-excursion
-        (let* ((efrit-budget-total-target 23500)
+        (let* ((efrit-budget-total-target 25000)
                (efrit-budget-per-tool-default 10500)
                (loop (efrit-test-loop)))
           (efrit-test-finish loop "Read them.")
-          (efrit-preview loop (efrit-context-blocks
-                               loop (apply #'concat (make-list 3000 "many words ")))
-                         nil)
+          (efrit-sidecar-request 'session/limits
+                                 (list :session_id (efrit-loop-id loop)
+                                       :limits '(:total 20000)))
+          (efrit-preview loop (efrit-context-blocks loop "And now?") nil)
           (with-current-buffer (efrit-preview-tests--buffer)
             (ert-info ((buffer-string))
               (should (string-match-p "results? with [0-9,]+ tokens would shrink"
