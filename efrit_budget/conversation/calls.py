@@ -79,13 +79,14 @@ def count_use(connection: Connection, session_id: str, number: int, clock: int) 
     )
 
 
-def list_texts(connection: Connection, session_id: str, states: Sequence[PieceState]) -> list[Row]:
-    """Return number and delivered text of the results of turns in these states, latest first."""
+def list_texts(
+    connection: Connection, session_id: str, states: Sequence[PieceState], most: int = -1
+) -> list[Row]:
+    """Return number and text of the results of turns in these states, the latest `most` first."""
     return connection.execute(
-        f"SELECT number, delivered FROM calls WHERE session_id = ? AND turn IS NOT NULL"  # noqa: S608
-        f" AND number IS NOT NULL AND state IN ({', '.join('?' * len(states))})"
-        " ORDER BY turn DESC, ordinal DESC",
-        (session_id, *states),
+        "SELECT number, delivered FROM calls WHERE session_id = ? AND turn > 0 AND number > 0"
+        " AND state IN (SELECT value FROM json_each(?)) ORDER BY turn DESC, ordinal DESC LIMIT ?",
+        (session_id, json.dumps(states), most),
     ).fetchall()
 
 

@@ -23,8 +23,8 @@ CHARACTERS = 4
 """The most characters of a token, by which the room for names is first estimated."""
 SMALLER = 0.9
 """The share of that room that is tried next if the names found cost too much."""
-REMEMBERED = 1_000
-"""The results whose names are remembered."""
+LATEST = 1_000
+"""The latest results that left whose names may be listed; what is in them is remembered."""
 LEFT = (PieceState.COMPRESSED, PieceState.GONE)
 
 
@@ -41,7 +41,7 @@ def write_index(
     would be empty.
     """
     candidates = Candidates(frozenset[str]().union(*map(names, visible)))
-    for row in calls.list_texts(connection, session_id, LEFT):
+    for row in calls.list_texts(connection, session_id, LEFT, LATEST):
         candidates.add(row["number"], row["delivered"])
     ranked = candidates.ranked()
     room = float(allowance * CHARACTERS)
@@ -81,7 +81,7 @@ class Candidates:
         )
 
 
-_counted = lru_cache(maxsize=REMEMBERED)(count_names)
+_counted = lru_cache(maxsize=LATEST)(count_names)
 
 
 def written(ranked: list[str], latest: dict[str, int], room: int) -> str:
