@@ -304,6 +304,8 @@ def _head(connection: Connection, state: WindowState, lines_allowance: int) -> s
     """Return the text before the first message: lines of evicted turns, and the index of names."""
     session_id, bounds = state.window.session_id, state.bounds
     lines = evicted_lines(connection, session_id, lines_allowance, bounds.cost)
+    if not bounds.index_limit:
+        return lines
     sent = assemble(_contents(connection, session_id, state.pieces), head=lines).messages
     index = write_index(connection, session_id, texts_of(sent), bounds.index_limit, bounds.cost)
     return "\n\n".join(filter(None, (lines, index))) or None

@@ -45,6 +45,18 @@ def leaves(value: Json) -> Iterator[Json]:
         yield value
 
 
+def readable_texts(block: JsonObject) -> Iterator[str]:
+    """Yield the texts of a block that the model can read: not ids, signatures and images."""
+    kind = block.get("type")
+    if kind == "tool_result":
+        for part in block["content"]:
+            yield from readable_texts(part)
+    elif kind == "tool_use":
+        yield from (str(leaf) for leaf in leaves(block["input"]) if leaf is not None)
+    elif kind in ("text", "thinking"):
+        yield str(block[kind])
+
+
 def is_blank(block: JsonObject) -> bool:
     """Return whether a block is a blank text, which the API rejects."""
     return block.get("type") == "text" and not block["text"].strip()

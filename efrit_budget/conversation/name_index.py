@@ -4,18 +4,16 @@ A rewrite puts it behind the lines of evicted turns. Names that the window has a
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from math import sqrt
 from sqlite3 import Connection
 
 from efrit_budget.conversation import calls
-from efrit_budget.conversation.blocks import leaves
+from efrit_budget.conversation.blocks import readable_texts
 from efrit_budget.conversation.evicted import lines_cost
 from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.errors import JsonObject
-from efrit_budget.results.names import LEAST, count_names, names
+from efrit_budget.results.names import LEAST, known_names, names, ranked
 from efrit_budget.results.tokens import handle
 
 TITLE = "Names in results that are not here in full; recall_result brings a result back:"
@@ -24,7 +22,7 @@ CHARACTERS = 4
 SMALLER = 0.9
 """The share of that room that is tried next if the names found cost too much."""
 LATEST = 1_000
-"""The latest results that left whose names may be listed; what is in them is remembered."""
+"""The latest results that left whose names may be listed."""
 LEFT = (PieceState.COMPRESSED, PieceState.GONE)
 
 
@@ -43,10 +41,10 @@ def write_index(
     candidates = Candidates(frozenset[str]().union(*map(names, visible)))
     for row in calls.list_texts(connection, session_id, LEFT, LATEST):
         candidates.add(row["number"], row["delivered"])
-    ranked = candidates.ranked()
+    in_order = ranked(candidates.counted)
     room = float(allowance * CHARACTERS)
-    while ranked and room > len(TITLE):
-        text = written(ranked, candidates.latest, int(room) - len(TITLE))
+    while in_order and room > len(TITLE):
+        text = written(in_order, candidates.latest, int(room) - len(TITLE))
         if lines_cost(text, cost) <= allowance:
             return text if text != TITLE else None
         room *= SMALLER
@@ -54,9 +52,10 @@ def write_index(
 
 
 def texts_of(messages: Iterable[JsonObject]) -> Iterator[str]:
-    """Yield all texts in messages, those in the inputs of tool uses among them."""
+    """Yield the texts in messages that the model can read."""
     for message in messages:
-        yield from (text for text in leaves(message["content"]) if isinstance(text, str))
+        for block in message["content"]:
+            yield from readable_texts(block)
 
 
 @dataclass
@@ -69,25 +68,16 @@ class Candidates:
 
     def add(self, number: int, text: str) -> None:
         """Count the names of a result, which is older than those that were added before."""
-        for name, times in _counted(text).items():
+        for name, times in known_names(text).items():
             if name not in self.visible:
                 self.counted[name] += times
                 self.latest.setdefault(name, number)
 
-    def ranked(self) -> list[str]:
-        """Return the names, the most frequent first; of two as frequent, the shorter one."""
-        return sorted(
-            self.counted, key=lambda name: self.counted[name] / sqrt(len(name)), reverse=True
-        )
 
-
-_counted = lru_cache(maxsize=LATEST)(count_names)
-
-
-def written(ranked: list[str], latest: dict[str, int], room: int) -> str:
+def written(in_order: Sequence[str], latest: dict[str, int], room: int) -> str:
     """Return the title and a line for each result, with names of at most `room` characters."""
     lines: dict[int, list[str]] = {}
-    for name in ranked:
+    for name in in_order:
         line = lines.get(latest[name], [f"{handle(latest[name])}:"])
         need = len(name) + 1 + (len(line[0]) + 1 if len(line) == 1 else 0)
         if need <= room:

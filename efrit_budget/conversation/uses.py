@@ -1,16 +1,12 @@
 """Count the use of results: a reply that takes up names of a result has used it."""
 
-from functools import lru_cache
 from sqlite3 import Connection
 
 from efrit_budget.conversation import calls
 from efrit_budget.conversation.blocks import leaves
 from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.errors import JsonObject
-from efrit_budget.results.names import LOOKED_AT, names
-
-known_names = lru_cache(maxsize=500)(names)
-"""Returns the names in a result, which are found once."""
+from efrit_budget.results.names import LOOKED_AT, known_names, names
 
 
 def count_uses(
@@ -22,7 +18,7 @@ def count_uses(
     if not taken:
         return
     for row in calls.list_texts(connection, session_id, [PieceState.FULL]):
-        found = taken & known_names(row["delivered"])
+        found = taken & known_names(row["delivered"]).keys()
         if found:
             calls.count_use(connection, session_id, row["number"], clock)
         taken -= found

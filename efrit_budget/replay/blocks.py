@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.budget.families import family_named
 from efrit_budget.budget.models import Model
-from efrit_budget.conversation.blocks import block_estimate, leaves, valid_json
+from efrit_budget.conversation.blocks import block_estimate, readable_texts, valid_json
 from efrit_budget.errors import JsonObject
 from efrit_budget.results.names import names
 
@@ -64,16 +63,4 @@ class Measure:
 
 
 def _names(block: JsonObject) -> frozenset[str]:
-    return names("\n".join(_texts(block)))
-
-
-def _texts(block: JsonObject) -> Iterable[str]:
-    """Yield the texts of a block that the model can read: not ids, signatures and images."""
-    kind = block.get("type")
-    if kind == RESULT:
-        for part in block["content"]:
-            yield from _texts(part)
-    elif kind == "tool_use":
-        yield from (str(leaf) for leaf in leaves(block["input"]) if leaf is not None)
-    elif kind in ("text", "thinking"):
-        yield str(block[kind])
+    return names("\n".join(readable_texts(block)))

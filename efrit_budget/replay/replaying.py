@@ -10,7 +10,7 @@ from efrit_budget.budget.models import Model
 from efrit_budget.budget.prices import cache_rates
 from efrit_budget.conversation.blocks import THINKING
 from efrit_budget.replay.account import Account
-from efrit_budget.replay.blocks import Measure
+from efrit_budget.replay.blocks import Measure, SentBlock
 from efrit_budget.replay.clairvoyant import (
     NOT_CACHED,
     Clairvoyant,
@@ -164,10 +164,8 @@ def account_of(
 ) -> Account:
     """Return the account of the same session under another way to make room."""
     account = Account(reference.name, Till(model))
-    past = Past(played[0].request.prefix)
-    whole: dict[str, str] = {}
-    for one in played:
-        past.exchanges.append([Entry(measure.block(block)) for block in one.turn.message or ()])
+    turns = zip(_pasts(played, measure), _repeated(played, measure), strict=True)
+    for (one, past), repeated in turns:
         before = past.total
         if reference.make_room(past):
             account.rewrites += 1
@@ -176,10 +174,7 @@ def account_of(
                 past.extra_output = 0
         blocks = past.blocks()
         account.till.charge(blocks, one.output, one.turn.began)
-        repeated = [measure.result(use, whole[use]) for use in one.repeated]
         account.check(blocks, one.needed, repeated)
-        past.exchanges[-1] += _entries(one, measure)
-        whole |= one.request.whole
     return account
 
 
@@ -187,16 +182,15 @@ def in_hindsight(
     session: ReplayedSession, played: Sequence[Played], measure: Measure, model: Model
 ) -> Clairvoyant:
     """Return the way to make room that knows what is needed later, and when rewrites pay."""
-    repeated, needed = list(_repeated(played, measure)), [one.needed for one in played]
+    repeated = [{block.key for block in blocks} for blocks in _repeated(played, measure)]
+    needed = [one.needed for one in played]
     way = Clairvoyant(session.history_limit, session.recent_limit, repeated, needed, measure)
-    past, grown, rewritten = Past(played[0].request.prefix), [], []
-    for number, one in enumerate(played):
-        past.exchanges.append([Entry(measure.block(block)) for block in one.turn.message or ()])
+    grown, rewritten = [], []
+    for number, (_, past) in enumerate(_pasts(played, measure)):
         grown.append(past.total)
         copy = past.copy()
         way.rewrite(copy, number)
         rewritten.append(copy.total)
-        past.exchanges[-1] += _entries(one, measure)
     rates = cache_rates(model.name) or NOT_CACHED
     began = [one.turn.began for one in played]
     return replace(
@@ -204,12 +198,21 @@ def in_hindsight(
     )
 
 
-def _repeated(played: Sequence[Played], measure: Measure) -> Iterator[set[str]]:
-    """Yield the keys of the results that the calls of each turn repeat."""
-    delivered: dict[str, str] = {}
+def _pasts(played: Sequence[Played], measure: Measure) -> Iterator[tuple[Played, Past]]:
+    """Yield each turn with the window before its request, which may be changed in between."""
+    past = Past(played[0].request.prefix)
     for one in played:
-        yield {measure.result(use, delivered[use]).key for use in one.repeated}
-        delivered |= one.request.whole
+        past.exchanges.append([Entry(measure.block(block)) for block in one.turn.message or ()])
+        yield one, past
+        past.exchanges[-1] += _entries(one, measure)
+
+
+def _repeated(played: Sequence[Played], measure: Measure) -> Iterator[list[SentBlock]]:
+    """Yield the results that the calls of each turn repeat."""
+    whole: dict[str, str] = {}
+    for one in played:
+        yield [measure.result(use, whole[use]) for use in one.repeated]
+        whole |= one.request.whole
 
 
 def _entries(one: Played, measure: Measure) -> Iterator[Entry]:

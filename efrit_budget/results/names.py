@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
 from math import sqrt
 
@@ -24,9 +24,8 @@ LEAST_DIGITS = 3
 """The least digits of a number."""
 LOOKED_AT = 200_000
 """The most characters of a text in which names are counted."""
-
-REMEMBERED_WORDS = 4_096
-"""The words whose names are remembered: texts of a project repeat them."""
+REMEMBERED_RUNS, REMEMBERED_RESULTS = 4_096, 1_000
+"""The runs and the results whose names are remembered: texts of a project repeat them."""
 
 
 def names(text: str) -> frozenset[str]:
@@ -37,17 +36,22 @@ def names(text: str) -> frozenset[str]:
 def most_frequent(text: str, room: int, without: Container[str] = "") -> str:
     """Return the most frequent names of a text, separated by spaces, in at most `room` characters.
 
-    Of two that are as frequent, the shorter comes first; names in `without` are left out.
+    Names in `without` are left out.
     """
     counted = count_names(text[:LOOKED_AT])
     found: list[str] = []
-    for name in sorted(counted, key=lambda name: counted[name] / sqrt(len(name)), reverse=True):
+    for name in ranked(counted):
         if len(name) + 1 <= room and name not in without:
             found.append(name)
             room -= len(name) + 1
         elif room < LEAST:
             break
     return " ".join(found)
+
+
+def ranked(counted: Counter[str]) -> list[str]:
+    """Return the names, the most frequent first; of two as frequent, the shorter one."""
+    return sorted(counted, key=lambda name: counted[name] / sqrt(len(name)), reverse=True)
 
 
 def count_names(text: str) -> Counter[str]:
@@ -63,13 +67,21 @@ def count_names(text: str) -> Counter[str]:
     return counted
 
 
-@lru_cache(maxsize=REMEMBERED_WORDS)
-def _in_word(word: str) -> tuple[str, ...]:
+known_names = lru_cache(maxsize=REMEMBERED_RESULTS)(count_names)
+"""Returns the names of a result with their counts, which are found once."""
+
+
+def _in_word(word: str) -> Iterable[str]:
     """Return the names in what stands between blanks, in their order."""
-    if len(word) > LONGEST:
-        runs = (run for run in RUN.findall(word) if len(run) <= LONGEST)
-        return tuple(name for run in runs for name in _in_word(run))
-    return tuple(_with_last_parts((NAME_OR_PATH if "/" in word else NAME).findall(word)))
+    if len(word) <= LONGEST:
+        return _in_run(word)
+    return (name for run in RUN.findall(word) if len(run) <= LONGEST for name in _in_run(run))
+
+
+@lru_cache(maxsize=REMEMBERED_RUNS)
+def _in_run(run: str) -> tuple[str, ...]:
+    """Return the names in a run that is not too long to have any."""
+    return tuple(_with_last_parts((NAME_OR_PATH if "/" in run else NAME).findall(run)))
 
 
 def _with_last_parts(found: list[str]) -> Iterator[str]:

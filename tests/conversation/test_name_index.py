@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from efrit_budget.budget.families import CLAUDE, family_named
 from efrit_budget.conversation.evicted import lines_cost
 from efrit_budget.conversation.name_index import TITLE, Candidates, written
+from efrit_budget.results.names import ranked
 from tests.conversation.client import Client, words
 
 OpenClient = Callable[..., Client]
@@ -80,7 +81,7 @@ def test_an_index_has_each_name_once_and_is_never_too_large(
     candidates = Candidates(frozenset(visible))
     for number, names in enumerate(results, 1):
         candidates.add(number, " ".join(names))
-    text = written(candidates.ranked(), candidates.latest, room)
+    text = written(ranked(candidates.counted), candidates.latest, room)
     title, *lines = text.split("\n")
     listed = [name for line in lines for name in line.split()[1:]]
     assert title == TITLE
